@@ -54,13 +54,11 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	expect.Of(eng.TrustKey(t.Context(), alice, untrusted.Request))(t)
 	expect.No(t, first.close())
 	need.Data = path
-	if eng, err = second.open(t.Context(), need); err != nil {
-		t.Fatal("with a key that the log trusts:", err)
-	}
+	eng, err = second.open(t.Context(), need)
+	expect.Must(t, err == nil, "with a key that the log trusts: %v", err)
 	expect.No(t, eng.Audit.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil))
-	if r, err := eng.Verify(t.Context(), "t_acme", nil); err != nil || !r.OK || len(r.Keys) != 2 {
-		t.Error(r, err)
-	}
+	r, err := eng.Verify(t.Context(), "t_acme", nil)
+	expect.True(t, err == nil && r.OK && len(r.Keys) == 2, "%v %v", r, err)
 	expect.No(t, second.close())
 	need.ReadOnly = true
 	_, err = second.open(t.Context(), need)

@@ -22,9 +22,8 @@ func TestCompletionWaitsForNoDataFile(t *testing.T) {
 		for _, hasty := range []bool{true, false} {
 			began := time.Now()
 			_, err := (&machine{}).openStore(t.Context(), command.Need{Data: path, NoWait: hasty}, func() (store.Store, error) { return store.Open(path, store.Options{}) })
-			if took := time.Since(began); !errors.Is(err, store.ErrLocked) || hasty != (took < LockPatience) {
-				t.Errorf("hasty %t: %v after %v", hasty, err, took)
-			}
+			took := time.Since(began)
+			expect.True(t, errors.Is(err, store.ErrLocked) && hasty == (took < LockPatience), "hasty %t: %v after %v", hasty, err, took)
 		}
 	})
 }

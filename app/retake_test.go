@@ -28,17 +28,12 @@ func TestATenantWhoseEngineFailsIsRetakenEverMoreSlowly(t *testing.T) {
 		at := tries(&r, "t_bad", 5*time.Minute)
 		pause := minRetake
 		for i := 1; i < len(at); i++ {
-			if got := at[i] - at[i-1]; got < pause || got > pause+pause/4+shareEvery {
-				t.Errorf("try %d came after %s, want %s and a bit", i, got, pause)
-			}
+			got := at[i] - at[i-1]
+			expect.True(t, got >= pause && got <= pause+pause/4+shareEvery, "try %d came after %s, want %s and a bit", i, got, pause)
 			pause = min(2*pause, maxRetake)
 		}
-		if len(at) < 12 || len(at) > 18 {
-			t.Errorf("%d tries in 5 minutes: %v", len(at), at)
-		}
-		if !r.rests("t_bad") || r.rests("t_good") {
-			t.Error("the wrong tenant rests")
-		}
+		expect.True(t, len(at) >= 12 && len(at) <= 18, "%d tries in 5 minutes: %v", len(at), at)
+		expect.True(t, r.rests("t_bad") && !r.rests("t_good"), "the wrong tenant rests")
 	})
 }
 
@@ -47,24 +42,19 @@ func TestATenantThatWorkedForAWhileIsRetakenAtOnceAgain(t *testing.T) {
 		var r retakes
 		tries(&r, "t_x", time.Minute)
 		r.opened("t_x")
-		if r.rests("t_x") {
-			t.Error("what works rests")
-		}
+		expect.True(t, !r.rests("t_x"), "what works rests")
 		time.Sleep(time.Second) // it fails as soon as it runs: that is no success
-		if next := time.Until(r.failed("t_x")); next < maxRetake {
-			t.Errorf("what ran for a second is tried again after %s", next)
-		}
+		next := time.Until(r.failed("t_x"))
+		expect.True(t, next >= maxRetake, "what ran for a second is tried again after %s", next)
 		r.opened("t_x")
 		time.Sleep(maxRetake)
-		if next := time.Until(r.failed("t_x")); next > 2*minRetake {
-			t.Errorf("what ran for long is tried again after %s", next)
-		}
+		next = time.Until(r.failed("t_x"))
+		expect.True(t, next <= 2*minRetake, "what ran for long is tried again after %s", next)
 		r.failed("t_y")
 		r.opened("t_x")
 		expect.Same(t, r.forget(func(tenant string) bool { return tenant == "t_y" }), []string{"t_y"}, "is over, want what another engine has")
 		time.Sleep(maxRetake)
-		if over := r.forget(func(string) bool { return false }); !slices.Equal(over, []string{"t_x"}) || len(r.all) != 0 {
-			t.Errorf("%v is over, want what has worked for long", over)
-		}
+		over := r.forget(func(string) bool { return false })
+		expect.True(t, slices.Equal(over, []string{"t_x"}) && len(r.all) == 0, "%v is over, want what has worked for long", over)
 	})
 }

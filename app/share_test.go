@@ -43,22 +43,16 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 			}
 			has := map[string]int{}
 			for _, o := range owned {
-				if o.Free || o.Engine == "dead" {
-					t.Errorf("%d tenants, %d engines: nobody has %s", tenants, n, o.Tenant)
-				}
+				expect.True(t, !o.Free && o.Engine != "dead", "%d tenants, %d engines: nobody has %s", tenants, n, o.Tenant)
 				has[o.Engine]++
 			}
 			for _, e := range engines {
-				if c := has[e.Name]; c < tenants/n || c > (tenants+n-1)/n {
-					t.Errorf("%d tenants, %d engines: %s has %d", tenants, n, e.Name, c)
-				}
-				if p := shareOf(e.Name, engines, owned, awake); len(p.take) > 0 || len(p.give) > 0 {
-					t.Errorf("%d tenants, %d engines: %s goes on: %+v", tenants, n, e.Name, p)
-				}
+				c := has[e.Name]
+				expect.True(t, c >= tenants/n && c <= (tenants+n-1)/n, "%d tenants, %d engines: %s has %d", tenants, n, e.Name, c)
+				p := shareOf(e.Name, engines, owned, awake)
+				expect.True(t, len(p.take) == 0 && len(p.give) == 0, "%d tenants, %d engines: %s goes on: %+v", tenants, n, e.Name, p)
 			}
-			if moves > tenants {
-				t.Errorf("%d tenants, %d engines: %d moves", tenants, n, moves)
-			}
+			expect.True(t, moves <= tenants, "%d tenants, %d engines: %d moves", tenants, n, moves)
 		}
 	}
 }
@@ -66,34 +60,27 @@ func TestEnginesComeToAnEvenShareAndStayThere(t *testing.T) {
 func TestAnEngineThatLetsNobodyInLeavesTheTenantsToThoseThatDo(t *testing.T) {
 	engines := []postgres.Engine{{Name: "cockpit", Live: true}, {Name: "one", Live: true, Address: "one:22"}, {Name: "two", Live: true, Address: "two:22"}, {Name: "old", Address: "old:22"}}
 	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "cockpit"}, {Tenant: "t_bb", Engine: "one"}, {Tenant: "t_cc", Free: true}}
-	if p := shareOf("cockpit", engines, owned, awake); len(p.take) > 0 || !slices.Equal(p.give, []gift{{"t_aa", "two"}}) {
-		t.Errorf("%+v", p)
-	}
-	if p := shareOf("two", engines, owned, awake); !slices.Equal(p.take, []string{"t_cc"}) {
-		t.Errorf("%+v", p)
-	}
-	if p := shareOf("cockpit", engines[:1], owned, awake); !slices.Equal(p.take, []string{"t_cc"}) || len(p.give) > 0 {
-		t.Errorf("alone: %+v", p)
-	}
+	p := shareOf("cockpit", engines, owned, awake)
+	expect.True(t, len(p.take) == 0 && slices.Equal(p.give, []gift{{"t_aa", "two"}}), "%+v", p)
+	p = shareOf("two", engines, owned, awake)
+	expect.True(t, slices.Equal(p.take, []string{"t_cc"}), "%+v", p)
+	p = shareOf("cockpit", engines[:1], owned, awake)
+	expect.True(t, slices.Equal(p.take, []string{"t_cc"}) && len(p.give) == 0, "alone: %+v", p)
 }
 
 func TestATenantOfAnEngineThatIsNotLiveIsTakenOnlyOnceItsLeaseIsOver(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "paused"}}
 	p := shareOf("here", engines, []postgres.Owned{{Tenant: "t_acme", Engine: "paused"}, {Tenant: "t_other", Engine: "paused", Free: true}}, awake)
-	if len(p.take) != 1 || p.take[0] != "t_other" {
-		t.Errorf("takes %v", p.take)
-	}
+	expect.True(t, len(p.take) == 1 && p.take[0] == "t_other", "takes %v", p.take)
 }
 
 func TestAnEngineWhoseRowIsStaleGivesNothingAwayForThat(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here"}, {Name: "other", Live: true}} // the database stood still, and the other was seen first
 	owned := []postgres.Owned{{Tenant: "t_acme", Engine: "here"}, {Tenant: "t_other", Free: true}}
-	if p := shareOf("here", engines, owned, awake); len(p.give) > 0 || len(p.take) > 0 {
-		t.Errorf("%+v", p)
-	}
-	if p := shareOf("here", engines[:1], owned, awake); len(p.give) > 0 || !slices.Equal(p.take, []string{"t_other"}) {
-		t.Errorf("no other is seen: %+v", p)
-	}
+	p := shareOf("here", engines, owned, awake)
+	expect.True(t, len(p.give) == 0 && len(p.take) == 0, "%+v", p)
+	p = shareOf("here", engines[:1], owned, awake)
+	expect.True(t, len(p.give) == 0 && slices.Equal(p.take, []string{"t_other"}), "no other is seen: %+v", p)
 }
 
 func awake(string) bool { return false }
@@ -101,9 +88,8 @@ func awake(string) bool { return false }
 func TestAnEngineThatIsStoppedIsGivenNothingAndCountsForNothing(t *testing.T) {
 	engines := []postgres.Engine{{Name: "here", Live: true}, {Name: "stopped", Live: true, Draining: true}}
 	owned := []postgres.Owned{{Tenant: "t_aa", Engine: "here"}, {Tenant: "t_bb", Engine: "here"}, {Tenant: "t_cc", Free: true}, {Tenant: "t_dd", Free: true}}
-	if p := shareOf("here", engines, owned, awake); len(p.take) != 2 || len(p.give) > 0 {
-		t.Errorf("%+v", p)
-	}
+	p := shareOf("here", engines, owned, awake)
+	expect.True(t, len(p.take) == 2 && len(p.give) == 0, "%+v", p)
 }
 
 func TestATenantThatCameBackIsHandedThereEverMoreSlowly(t *testing.T) {
@@ -111,20 +97,17 @@ func TestATenantThatCameBackIsHandedThereEverMoreSlowly(t *testing.T) {
 		var all given
 		there, what := []postgres.Engine{{Name: "there"}}, gift{"t_acme", "there"}
 		for _, long := range []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second} {
-			if all.forget(there); all.rests(what) {
-				t.Error("it rests")
-			}
+			all.forget(there)
+			expect.True(t, !all.rests(what), "it rests")
 			all.note(what)
 			time.Sleep(long - time.Second)
-			if all.forget(there); !all.rests(what) || all.rests(gift{"t_acme", "other"}) {
-				t.Errorf("within %s it may go, or to nobody", long)
-			}
+			all.forget(there)
+			expect.True(t, all.rests(what) && !all.rests(gift{"t_acme", "other"}), "within %s it may go, or to nobody", long)
 			time.Sleep(time.Second)
 		}
 		all.note(what)
-		if all.forget(nil); all.rests(what) {
-			t.Error("one that was started again waits for the one before")
-		}
+		all.forget(nil)
+		expect.True(t, !all.rests(what), "one that was started again waits for the one before")
 	})
 }
 

@@ -258,18 +258,15 @@ func TestRealAgentsWorkWithTheNetworkOnlyToTheirModel(t *testing.T) {
 			play(strings.NewReplacer("EXAMPLE", name, "AGENT", c.agent, "TENANT", tenant, "MODEL/", m.URL+"/").Replace(workScript))
 			read := func(name string) string {
 				data, err := os.ReadFile(filepath.Join(dir, name))
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Is(t, err, nil)
 				return string(data)
 			}
 			expect.Is(t, read("sum.sh"), "echo $(($1 + $2))\n", "the file holds")
 			if got := read("tried"); strings.Contains(got, "REACHED") || !strings.Contains(got, "swarmdeck: no route to www.example.com:443") || !strings.HasSuffix(got, "over\n") {
 				t.Errorf("it tried: %s", got)
 			}
-			if got := read("environments"); strings.Contains(got, key) || !strings.Contains(got, "SWARMDECK_RUN=") {
-				t.Errorf("the environments within: %q", got)
-			}
+			got := read("environments")
+			expect.True(t, !strings.Contains(got, key) && strings.Contains(got, "SWARMDECK_RUN="), "the environments within: %q", got)
 			for _, r := range m.Requests() {
 				expect.Is(t, r.Credential, key, r.Path, "was asked with")
 			}
@@ -323,8 +320,6 @@ func TestAHundredLocalAndEightRealAgentsWorkAtOnce(t *testing.T) {
 func replaceIn(t *testing.T, path, from, to string) {
 	t.Helper()
 	data := expect.Of(os.ReadFile(path))(t)
-	if !bytes.Contains(data, []byte(from)) {
-		t.Fatalf("%s does not hold %q", path, from)
-	}
+	expect.Must(t, bytes.Contains(data, []byte(from)), "%s does not hold %q", path, from)
 	expect.No(t, os.WriteFile(path, bytes.ReplaceAll(data, []byte(from), []byte(to)), 0o600))
 }

@@ -59,9 +59,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 	t.Run("with their input, when they read it", func(t *testing.T) {
 		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--input", "-", "--wait", "-o", "json")
 		cmd.Stdin = strings.NewReader(`{"argv":["echo","from stdin"]}`)
-		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), `"from stdin"`) {
-			t.Errorf("%s, %v", out, err)
-		}
+		expect.Has(t, string(expect.Of(cmd.Output())(t)), `"from stdin"`)
 		read, write, err := os.Pipe()
 		expect.No(t, err)
 		defer read.Close()
@@ -76,21 +74,18 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		}
 	})
 	t.Run("with their errors and exit codes", func(t *testing.T) {
-		if code, out, stderr := u.run("agent", "show", "nobody", "-o", "json"); code != 1 || out != "" || !strings.Contains(stderr, `"code":"NOT_FOUND"`) {
-			t.Errorf("exit %d %s%s", code, out, stderr)
-		}
-		if code, _, stderr := u.run("task", "wait", field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id"), "--timeout", "50ms"); code != 4 {
-			t.Errorf("exit %d %s", code, stderr)
-		}
+		code, out, stderr := u.run("agent", "show", "nobody", "-o", "json")
+		expect.True(t, code == 1 && out == "" && strings.Contains(stderr, `"code":"NOT_FOUND"`), "exit %d %s%s", code, out, stderr)
+		code, _, stderr = u.run("task", "wait", field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id"), "--timeout", "50ms")
+		expect.True(t, code == 4, "exit %d %s", code, stderr)
 	})
 	t.Run("in their directory", func(t *testing.T) {
 		dir := filepath.Join(u.home, "elsewhere")
 		expect.No(t, os.Mkdir(dir, 0o700))
 		cmd := u.command("audit", "export", "--format", "csv", "--out", "here.csv")
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s %v", out, err)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "%s %v", out, err)
 		expect.Of(os.Stat(filepath.Join(dir, "here.csv")))(t)
 	})
 	t.Run("with the store that it has open", func(t *testing.T) {
@@ -130,9 +125,8 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		expect.Is(t, u.ok("--data", other, "task", "list", "-o", "json"), "", "tasks of another file")
 	})
 	expect.Is(t, s.leaves(), 0, "exit")
-	if _, err := os.Stat(u.socket()); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v", err)
-	}
+	_, err := os.Stat(u.socket())
+	expect.True(t, os.IsNotExist(err), "the socket is left: %v", err)
 }
 
 func TestTwoCockpitsShowOneEngine(t *testing.T) {
@@ -248,9 +242,8 @@ func TestAnEngineThatIsStoppedKeepsNobodyWaiting(t *testing.T) {
 	u.ok("session", "create")
 	expect.No(t, d.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = d.cmd.Process.Signal(syscall.SIGCONT) }()
-	if code, _, stderr := u.run("task", "list"); code != 1 || !strings.Contains(stderr, fmt.Sprintf("`kill -CONT %d`", d.cmd.Process.Pid)) {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	code, _, stderr := u.run("task", "list")
+	expect.True(t, code == 1 && strings.Contains(stderr, fmt.Sprintf("`kill -CONT %d`", d.cmd.Process.Pid)), "exit %d %s", code, stderr)
 	expect.No(t, d.cmd.Process.Signal(syscall.SIGCONT))
 	u.ok("task", "list")
 }
@@ -302,9 +295,7 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 	}
 	all.Wait()
 	n := came.Load()
-	if n < 10 || n > 60 {
-		t.Errorf("asked %d times", n)
-	}
+	expect.True(t, n >= 10 && n <= 60, "asked %d times", n)
 
 	// Who has the file after one that lets go of it in time carries it out.
 	all.Go(func() { u.ok("session", "create") })

@@ -35,9 +35,8 @@ func (c *cadProcess) ask(method, params string) map[string]any {
 		} `json:"result"`
 		Error core.Raw `json:"error"`
 	}
-	if err := core.DecodeStored([]byte(line), &r); err != nil || r.ID != c.n || r.Error != nil {
-		c.t.Fatalf("%s: %s (%v)", method, line, err)
-	}
+	err := core.DecodeStored([]byte(line), &r)
+	expect.Must(c.t, err == nil && r.ID == c.n && r.Error == nil, "%s: %s (%v)", method, line, err)
 	return r.Result.Data
 }
 
@@ -56,9 +55,8 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	c.ask("solid.primitive", `{"entity_id":"a","primitive_type":"box","width":10,"depth":10,"height":10}`)
 	c.ask("solid.primitive", `{"entity_id":"b","primitive_type":"cylinder","radius":3,"height":10,"axis_point":[5,5,0]}`)
 	cut := c.ask("solid.boolean", `{"operation":"subtract","entity_ids":["a","b"]}`)
-	if v := cut["volume"].(float64); v < 717 || v > 720 {
-		t.Error(cut)
-	}
+	v := cut["volume"].(float64)
+	expect.True(t, v >= 717 && v <= 720, "%v", cut)
 	c.ask("file.export", `{"file_path":"part.step"}`)
 	if data, err := os.ReadFile(filepath.Join(u.home, "part.step")); err != nil || !strings.HasPrefix(string(data), "ISO-10303-21;") {
 		t.Errorf("%.40s: %v", data, err)
@@ -85,8 +83,6 @@ func TestTheCADEnvironmentRefusesWhatItCanNotServe(t *testing.T) {
 		{1, "directory", []string{"--dir", "nowhere"}},
 	} {
 		code, out, stderr := u.run(append([]string{"cad", "env"}, tt.args...)...)
-		if code != tt.code || out != "" || !strings.Contains(stderr, tt.text) {
-			t.Errorf("%v: exit %d, %q %q", tt.args, code, out, stderr)
-		}
+		expect.True(t, code == tt.code && out == "" && strings.Contains(stderr, tt.text), "%v: exit %d, %q %q", tt.args, code, out, stderr)
 	}
 }

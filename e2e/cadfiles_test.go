@@ -30,9 +30,7 @@ func TestFreeCADOpensTheAssembly(t *testing.T) {
 			out := filepath.Join(u.home, "out")
 			u.ok("cad", "scenario", "run", "assembly_design", "--kernel", k.name, "--out", out, "--wait")
 			volumes := u.solids("integrator")
-			if len(volumes) != 6 {
-				t.Fatalf("%v, want six solids", volumes)
-			}
+			expect.Must(t, len(volumes) == 6, "%v, want six solids", volumes)
 			total := 0.0
 			for _, v := range volumes {
 				total += v
@@ -40,15 +38,12 @@ func TestFreeCADOpensTheAssembly(t *testing.T) {
 			found := freecadtest.Open(t, filepath.Join(out, "assembly.step"), filepath.Join(out, "assembly.stl"),
 				filepath.Join(out, "assembly.3mf"), filepath.Join(out, "assembly.svg"))
 			stl := found["assembly.stl"].Solids
-			if len(stl) != 1 || math.Abs(stl[0].Volume-total) > k.facets*total {
-				t.Errorf("STL: %+v, want one solid of %v mm³", stl, total)
-			}
+			expect.True(t, len(stl) == 1 && math.Abs(stl[0].Volume-total) <= k.facets*total, "STL: %+v, want one solid of %v mm³", stl, total)
 			for name, relative := range map[string]float64{"assembly.step": 1e-5, "assembly.3mf": k.facets} {
 				left := maps.Clone(volumes)
 				for _, s := range found[name].Solids {
-					if want := left[s.Name]; math.Abs(s.Volume-want) > relative*want {
-						t.Errorf("%s: %s has %v mm³, want %v", name, s.Name, s.Volume, want)
-					}
+					want := left[s.Name]
+					expect.True(t, math.Abs(s.Volume-want) <= relative*want, "%s: %s has %v mm³, want %v", name, s.Name, s.Volume, want)
 					delete(left, s.Name)
 				}
 				if len(left) > 0 {
@@ -63,21 +58,15 @@ func TestFreeCADOpensTheAssembly(t *testing.T) {
 				}
 			}
 			if l := found["assembly.3mf"].Library; l != nil {
-				if len(l.Objects) != 6 || l.Warnings != 0 || found["assembly.3mf"].Unit != "millimeter" {
-					t.Errorf("lib3mf: %+v", l)
-				}
+				expect.True(t, len(l.Objects) == 6 && l.Warnings == 0 && found["assembly.3mf"].Unit == "millimeter", "lib3mf: %+v", l)
 				for _, o := range l.Objects {
-					if !o.Manifold {
-						t.Errorf("lib3mf: %+v is no solid", o)
-					}
+					expect.True(t, o.Manifold, "lib3mf: %+v is no solid", o)
 				}
 			}
 			// Lines that end only where others meet them: the same on both kernels,
 			// whose curves are of other chords.
 			d := found["assembly.svg"].Drawing
-			if !d.Valid || d.Wires != 132 || math.Abs(d.Length-3319) > 2 || math.Abs(d.Box[2]-180/math.Sqrt2) > 1e-3 {
-				t.Errorf("SVG: %+v", d)
-			}
+			expect.True(t, d.Valid && d.Wires == 132 && math.Abs(d.Length-3319) <= 2 && math.Abs(d.Box[2]-180/math.Sqrt2) <= 1e-3, "SVG: %+v", d)
 		})
 	}
 }

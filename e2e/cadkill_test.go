@@ -52,9 +52,7 @@ func killAssembly(t *testing.T, kernel string) {
 		r.clean()
 	}
 	t.Logf("%d kills", killed)
-	if killed == 0 {
-		t.Error("nothing was killed")
-	}
+	expect.True(t, killed != 0, "nothing was killed")
 }
 
 // killer is a user whose programs are killed.
@@ -192,15 +190,11 @@ func (r *killer) clean() {
 		if len(left) == 0 {
 			break
 		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("these processes are left: %v", left)
-		}
+		expect.Must(r.t, !time.Now().After(deadline), "these processes are left: %v", left)
 		time.Sleep(20 * time.Millisecond)
 	}
 	left, err := filepath.Glob(filepath.Join(r.home, "tmp", "*", "*"))
-	if err != nil || len(left) > 0 {
-		r.t.Errorf("left in the directory for temporary files: %v, %v", left, err)
-	}
+	expect.True(r.t, err == nil && len(left) == 0, "left in the directory for temporary files: %v, %v", left, err)
 }
 
 // processesOf are the processes whose environment speaks of a directory.

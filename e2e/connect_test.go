@@ -71,7 +71,6 @@ func TestAConnectionTaskAndCallLeadToEachOther(t *testing.T) {
 	u := newPlayer(t)
 	path := filepath.Join(u.home, "script.txtar")
 	expect.No(t, os.WriteFile(path, []byte(strings.TrimLeft(connectScript, "\n")), 0o600))
-	if out, err := u.command("--script", path, "--data", filepath.Join(u.home, "connect.db")).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := u.command("--script", path, "--data", filepath.Join(u.home, "connect.db")).CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 }

@@ -60,16 +60,13 @@ func contents(t testing.TB, place, tenant string) map[string]string {
 // equal says which records differ.
 func equal(t testing.TB, a, b map[string]string) {
 	t.Helper()
-	if len(a) == 0 {
-		t.Error("there is nothing to compare")
-	}
+	expect.True(t, len(a) != 0, "there is nothing to compare")
 	for _, key := range slices.Sorted(maps.Keys(a)) {
 		expect.Is(t, b[key], a[key], key)
 	}
 	for key := range b {
-		if _, known := a[key]; !known {
-			t.Errorf("%s is in the copy alone", key)
-		}
+		_, known := a[key]
+		expect.True(t, known, "%s is in the copy alone", key)
 	}
 }
 
@@ -120,9 +117,8 @@ func TestACopyOfATenantIsEqualInFilesAndOnADatabase(t *testing.T) {
 		"unknown":       {"--tenant", "t_nobody", "--to", dsn, "--keep"},
 	} {
 		want := map[string]string{"there already": "has a tenant t_acme already", "the same": "is the store that the tenant is in", "unknown": "not found; there are: t_acme, t_other"}[name]
-		if code, _, said := u.run(append([]string{"store", "copy"}, line...)...); code != 1 || !strings.Contains(said, want) {
-			t.Errorf("%s: exit %d, %s", name, code, said)
-		}
+		code, _, said := u.run(append([]string{"store", "copy"}, line...)...)
+		expect.True(t, code == 1 && strings.Contains(said, want), "%s: exit %d, %s", name, code, said)
 	}
 }
 
@@ -173,30 +169,22 @@ func (u *user) moves(t *testing.T, from, to string) {
 	}
 	all.Wait()
 	close(stop)
-	if !strings.Contains(last, "has moved to ") || !strings.Contains(last, "NOT_FOUND") {
-		t.Errorf("the last dispatch ended with %s", last)
-	}
-	if code, _, said := u.run("task", "list", "--data", from, "--tenant", "t_acme"); code != 1 || !strings.Contains(said, "has moved to ") {
-		t.Errorf("a list where it was: exit %d, %s", code, said)
-	}
+	expect.True(t, strings.Contains(last, "has moved to ") && strings.Contains(last, "NOT_FOUND"), "the last dispatch ended with %s", last)
+	code, _, said = u.run("task", "list", "--data", from, "--tenant", "t_acme")
+	expect.True(t, code == 1 && strings.Contains(said, "has moved to "), "a list where it was: exit %d, %s", code, said)
 	u.ok("tenant", "create", "--data", from, "t_late") // the engine goes on
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	_ = d.cmd.Wait()
-	if code, _, said := u.run("task", "list", "--data", from, "--tenant", "t_acme"); code != 1 || !strings.Contains(said, "has moved to ") {
-		t.Errorf("a list where it was, later: exit %d, %s", code, said)
-	}
+	code, _, said = u.run("task", "list", "--data", from, "--tenant", "t_acme")
+	expect.True(t, code == 1 && strings.Contains(said, "has moved to "), "a list where it was, later: exit %d, %s", code, said)
 	u.ok("audit", "verify", "--data", to, "--tenant", "t_acme")
 	u.ok("audit", "reconcile", "--data", to, "--tenant", "t_acme")
 	have := contents(t, to, "t_acme")
-	if len(ids) < 10 {
-		t.Errorf("only %d tasks", len(ids))
-	}
+	expect.True(t, len(ids) >= 10, "only %d tasks", len(ids))
 	for _, id := range ids {
 		u.ok("task", "show", id, "--data", to, "--tenant", "t_acme")
 	}
-	if len(have) == 0 {
-		t.Error("nothing is there")
-	}
+	expect.True(t, len(have) != 0, "nothing is there")
 	u.ok("task", "dispatch", "--data", to, "--tenant", "t_acme", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)
 }
 
@@ -239,9 +227,8 @@ func TestAKilledMoveToADatabaseLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T
 		case !here:
 			out := u.ok("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
 			t.Logf("killed after %s: %s; %s", pause, other, out)
-			if ok, said := work(to); !ok {
-				t.Fatalf("finished, and it takes no work: %s", said)
-			}
+			ok, said := work(to)
+			expect.Must(t, ok, "finished, and it takes no work: %s", said)
 			moves++
 			from, to = to, from
 		}
@@ -249,9 +236,7 @@ func TestAKilledMoveToADatabaseLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T
 			t.Errorf("half a copy said: %s", other)
 		}
 	}
-	if kills < 4 {
-		t.Errorf("only %d were killed", kills)
-	}
+	expect.True(t, kills >= 4, "only %d were killed", kills)
 	t.Logf("%d kills, %d moves", kills, moves)
 	u.ok("audit", "verify", "--data", from, "--tenant", "t_acme")
 	u.ok("audit", "reconcile", "--data", from, "--tenant", "t_acme")
@@ -264,17 +249,15 @@ func TestADatabaseIsCheckedAndBackedUpToAFile(t *testing.T) {
 	u := filled(t)
 	u.ok("store", "copy", "--tenant", "t_acme", "--to", dsn)
 	u.ok("store", "copy", "--tenant", "t_other", "--to", dsn)
-	if out := u.ok("store", "check", "--data", dsn); !strings.Contains(out, "backup?host=") || !strings.Contains(out, ": ok; ") || !strings.Contains(out, "2 tenants") {
-		t.Errorf("check: %s", out)
-	}
+	out := u.ok("store", "check", "--data", dsn)
+	expect.True(t, strings.Contains(out, "backup?host=") && strings.Contains(out, ": ok; ") && strings.Contains(out, "2 tenants"), "check: %s", out)
 	for _, name := range []string{"alone.db", "beside.db"} {
 		backup := filepath.Join(u.home, name)
 		if name == "beside.db" {
 			u.daemon("serve", "--data", dsn)
 		}
-		if out := u.ok("store", "backup", backup, "--data", dsn); !strings.Contains(out, "with "+backup+".key") || !strings.Contains(out, "with "+backup+".spill") {
-			t.Errorf("backup: %s", out)
-		}
+		out := u.ok("store", "backup", backup, "--data", dsn)
+		expect.True(t, strings.Contains(out, "with "+backup+".key") && strings.Contains(out, "with "+backup+".spill"), "backup: %s", out)
 		if name == "alone.db" { // else its tasks run meanwhile
 			equal(t, contents(t, dsn, "t_acme"), contents(t, backup, "t_acme"))
 		}
@@ -282,15 +265,13 @@ func TestADatabaseIsCheckedAndBackedUpToAFile(t *testing.T) {
 		u.ok("store", "check", "--data", backup)
 		u.ok("audit", "verify", "--data", backup, "--tenant", "t_acme")
 		u.ok("audit", "reconcile", "--data", backup, "--tenant", "t_acme")
-		if code, _, said := u.run("store", "backup", backup, "--data", dsn); code != 1 || !strings.Contains(said, "exists already") {
-			t.Errorf("over a file: exit %d, %s", code, said)
-		}
+		code, _, said := u.run("store", "backup", backup, "--data", dsn)
+		expect.True(t, code == 1 && strings.Contains(said, "exists already"), "over a file: exit %d, %s", code, said)
 	}
 	pg.SQL(t, "backup", "update kv set value = value || 'x' where (tenant, bucket, key) in (select tenant, bucket, key from kv where bucket = 'task' order by key limit 1)")
 	if code, out, said := u.run("store", "check", "--data", dsn); code != 3 || !strings.Contains(out+said, "DAMAGED: 1 problems") || !strings.Contains(out+said, "t_acme/task") {
 		t.Errorf("damaged: exit %d, %s%s", code, out, said)
 	}
-	if code, _, said := u.run("store", "compact", "--data", dsn); code == 0 || !strings.Contains(said, "its own tools look after") {
-		t.Errorf("compact: exit %d, %s", code, said)
-	}
+	code, _, said := u.run("store", "compact", "--data", dsn)
+	expect.True(t, code != 0 && strings.Contains(said, "its own tools look after"), "compact: exit %d, %s", code, said)
 }

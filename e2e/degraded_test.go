@@ -38,9 +38,7 @@ func (u *user) edit(tenant string, b store.Bucket, holds string, to func([]byte)
 		}
 		return tx.Put(b, key, to(value))
 	})
-	if err != nil || edited != 1 {
-		u.t.Fatalf("edited %d records of %s: %v", edited, b, err)
-	}
+	expect.Must(u.t, err == nil && edited == 1, "edited %d records of %s: %v", edited, b, err)
 }
 
 func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
@@ -50,9 +48,8 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	u.ok("tenant", "create", "t_bad")
 	session := field(u.ok("session", "create", "--tenant", "t_bad", "-o", "json"), "session_id")
 	task := field(u.ok("task", "dispatch", "--tenant", "t_bad", "--kind", "exec.run", "--input", `{"argv":["true"]}`, "-o", "json"), "task_id")
-	if code, all := u.checks("--profile", "open"); code != 0 || !all["records"].OK {
-		t.Fatalf("before: exit %d, %+v", code, all["records"])
-	}
+	code, all := u.checks("--profile", "open")
+	expect.Must(t, code == 0 && all["records"].OK, "before: exit %d, %+v", code, all["records"])
 	u.edit("t_bad", "session", session, func([]byte) []byte { return []byte("{") })
 	u.edit("t_bad", "task", task, func(v []byte) []byte {
 		return bytes.Replace(v, []byte(`"status":"queued"`), []byte(`"status":"running"`), 1)
@@ -64,22 +61,19 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 		}
 	}
 	code, out, _ := u.run("doctor", "--profile", "open")
-	if named("doctor", out); code != 1 {
-		t.Errorf("doctor: exit %d, want 1", code)
-	}
+	named("doctor", out)
+	expect.True(t, code == 1, "doctor: exit %d, want 1", code)
 
 	log := filepath.Join(u.home, "log")
 	d := u.daemon("serve", "--metrics", "127.0.0.1:0", "--log-file", log, "--log-format", "json")
 	input := `{"argv":["true"]}`
 	for _, tenant := range []string{"t_good", "t_bad"} {
-		if got := field(u.ok("task", "dispatch", "--tenant", tenant, "--kind", "exec.run", "--input", input, "--wait", "-o", "json"), "status"); got != "succeeded" {
-			t.Errorf("a task of %s: %s", tenant, got)
-		}
+		got := field(u.ok("task", "dispatch", "--tenant", tenant, "--kind", "exec.run", "--input", input, "--wait", "-o", "json"), "status")
+		expect.True(t, got == "succeeded", "a task of %s: %s", tenant, got)
 	}
 	code, out, _ = u.run("doctor", "--profile", "open")
-	if named("doctor beside the engine", out); code != 1 {
-		t.Errorf("doctor beside the engine: exit %d, want 1", code)
-	}
+	named("doctor beside the engine", out)
+	expect.True(t, code == 1, "doctor beside the engine: exit %d, want 1", code)
 	named("tenant troubles", u.ok("tenant", "troubles", "-o", "json"))
 	named("tenant show", u.ok("tenant", "show", "t_bad"))
 	if out := u.ok("tenant", "list"); !regexp.MustCompile(`t_bad +degraded`).MatchString(out) || !regexp.MustCompile(`t_good +ok`).MatchString(out) {
@@ -107,8 +101,7 @@ func TestServeRefusesALogThatThereIsNot(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	for _, bad := range [][]string{{"--log-level", "loud"}, {"--log-format", "xml"}} {
-		if code, _, stderr := u.run(append([]string{"serve"}, bad...)...); code != 2 && code != 1 || !strings.Contains(stderr, bad[1]) {
-			t.Errorf("%q: exit %d, %s", bad, code, stderr)
-		}
+		code, _, stderr := u.run(append([]string{"serve"}, bad...)...)
+		expect.True(t, (code == 2 || code == 1) && strings.Contains(stderr, bad[1]), "%q: exit %d, %s", bad, code, stderr)
 	}
 }

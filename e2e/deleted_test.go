@@ -47,9 +47,8 @@ sleep 600
 	u.host()
 	before := u.files()
 	u.ok("agent", "create", "ada", "--project", "p", "--", "sh", "agent.sh")
-	if out := u.ok("agent", "assign", "ada", "go", "--wait", "-o", "json"); field(out, "status") != "succeeded" {
-		t.Fatal(out)
-	}
+	out := u.ok("agent", "assign", "ada", "go", "--wait", "-o", "json")
+	expect.Must(t, field(out, "status") == "succeeded", "%v", out)
 	u.ok("dag", "resource", "attach", "ada", "tree")
 	expect.Has(t, u.ok("dag", "mounts", "-o", "json"), "ada", "it holds nothing")
 	if !slices.ContainsFunc(u.files(), func(path string) bool { return strings.HasSuffix(path, "a/b/note") }) {
@@ -62,12 +61,10 @@ sleep 600
 			t.Errorf("%s is left", path)
 		}
 	}
-	if out := u.ok("dag", "mounts", "-o", "json"); strings.Contains(out, "ada") {
-		t.Errorf("it still holds %s", out)
-	}
-	if code, _, _ := u.run("agent", "log", "ada"); code != 1 {
-		t.Errorf("its log: exit %d", code)
-	}
+	out = u.ok("dag", "mounts", "-o", "json")
+	expect.True(t, !strings.Contains(out, "ada"), "it still holds %s", out)
+	code, _, _ := u.run("agent", "log", "ada")
+	expect.True(t, code == 1, "its log: exit %d", code)
 	if left := processesOf(u.home); len(left) > 1 { // the cockpit itself
 		t.Errorf("left running: %q", left)
 	}

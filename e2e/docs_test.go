@@ -11,23 +11,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // pages are what users read.
 func pages(t *testing.T) []string {
 	papers, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	return append(papers, "README.md")
 }
 
 // blocks are the blocks of a kind in a page.
 func blocks(t *testing.T, page, kind string) (all []string) {
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, m := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
 		all = append(all, m[1])
 	}
@@ -41,14 +39,11 @@ func TestExamplesOfThePapersRun(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, script := range blocks(t, page, "txtar") {
 			found++
-			if code, stdout, stderr := newPlayer(t).play(script); code != 0 {
-				t.Errorf("%s:\n%s\nexit code %d\n%s%s", page, script, code, stdout, stderr)
-			}
+			code, stdout, stderr := newPlayer(t).play(script)
+			expect.True(t, code == 0, "%s:\n%s\nexit code %d\n%s%s", page, script, code, stdout, stderr)
 		}
 	}
-	if found < 5 {
-		t.Errorf("only %d examples", found)
-	}
+	expect.True(t, found >= 5, "only %d examples", found)
 }
 
 // untried are lines that are not for a test: they take the terminal, never end,
@@ -83,9 +78,7 @@ func TestLinesOfThePapersRun(t *testing.T) {
 			})
 		}
 	}
-	if tried < 50 {
-		t.Errorf("only %d lines", tried)
-	}
+	expect.True(t, tried >= 50, "only %d lines", tried)
 }
 
 // commands are the lines of a block that are tried; a here-document is one.
@@ -122,17 +115,13 @@ func newReader(t *testing.T) *user {
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(u.home, name)
-		if err := cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(files[name]), 0o700)); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(files[name]), 0o700)))
 	}
 	root, err := os.Getwd()
 	if err == nil {
 		err = os.Symlink(filepath.Join(root, "examples"), filepath.Join(u.home, "examples"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	u.daemon("serve")
 	return u
 }

@@ -34,16 +34,13 @@ func TestDoctorLooksAndChangesNothing(t *testing.T) {
 		for _, c := range all {
 			good = good && (c.OK || !c.Needed)
 		}
-		if good != (code == 0) || all[profile].OK != good || !all["run"].OK {
-			t.Errorf("%s: exit %d %+v", profile, code, all)
-		}
+		expect.True(t, good == (code == 0) && all[profile].OK == good && all["run"].OK, "%s: exit %d %+v", profile, code, all)
 		if !strings.Contains(all["store"].Detail, u.data()+" is not there yet") || all["engine"].OK {
 			t.Errorf("%+v\n%+v", all["store"], all["engine"])
 		}
 	}
-	if left, err := os.ReadDir(u.home); err != nil || len(left) != 0 {
-		t.Errorf("it left %v (%v)", left, err)
-	}
+	left, err := os.ReadDir(u.home)
+	expect.True(t, err == nil && len(left) == 0, "it left %v (%v)", left, err)
 }
 
 func TestDoctorLooksBesideAnEngine(t *testing.T) {
@@ -52,13 +49,10 @@ func TestDoctorLooksBesideAnEngine(t *testing.T) {
 	u.ok("tenant", "create", "t_acme")
 	u.daemon()
 	_, all := u.checks()
-	if !all["engine"].OK || !all["store"].OK || !all["keys"].OK {
-		t.Errorf("%+v\n%+v\n%+v", all["engine"], all["store"], all["keys"])
-	}
+	expect.True(t, all["engine"].OK && all["store"].OK && all["keys"].OK, "%+v\n%+v\n%+v", all["engine"], all["store"], all["keys"])
 	expect.No(t, os.Chmod(u.data()+".key", 0o644))
-	if _, all := u.checks(); all["keys"].OK || all["keys"].Fix != "chmod 600 "+u.data()+".key" {
-		t.Errorf("%+v", all["keys"])
-	}
+	_, all = u.checks()
+	expect.True(t, !all["keys"].OK && all["keys"].Fix == "chmod 600 "+u.data()+".key", "%+v", all["keys"])
 	u.ok("tenant", "show")
 }
 
@@ -68,7 +62,6 @@ func TestDoctorFindsAgentsOnPath(t *testing.T) {
 	expect.No(t, os.Mkdir(bin, 0o700))
 	expect.No(t, os.WriteFile(filepath.Join(bin, "goose"), []byte("#!/bin/sh\n"), 0o700))
 	u.set("PATH=" + bin + ":" + os.Getenv("PATH"))
-	if _, all := u.checks("--profile", "open"); !all["agents"].OK || !strings.Contains(all["agents"].Detail, "goose ("+bin+"/goose)") {
-		t.Errorf("%+v", all["agents"])
-	}
+	_, all := u.checks("--profile", "open")
+	expect.True(t, all["agents"].OK && strings.Contains(all["agents"].Detail, "goose ("+bin+"/goose)"), "%+v", all["agents"])
 }

@@ -28,15 +28,13 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 		for _, dir := range []string{proj, filepath.Join(u.home, "plain")} {
 			expect.No(t, os.Mkdir(dir, 0o755))
 		}
-		if out, err := exec.Command("sh", "-c", `cd "$0" && git init -q -b main . && echo one >a && git add a && git -c user.name=a -c user.email=a@b.invalid commit -qm one`, proj).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.Command("sh", "-c", `cd "$0" && git init -q -b main . && echo one >a && git add a && git -c user.name=a -c user.email=a@b.invalid commit -qm one`, proj).CombinedOutput()
+		expect.Must(t, err == nil, "%v: %s", err, out)
 	}
 	has := func(u *user, what string, args ...string) {
 		t.Helper()
-		if code, out, errs := u.run(args...); !strings.Contains(out+errs, what) {
-			t.Errorf("%v: exit %d, and no word of %q: %s%s", args, code, what, out, errs)
-		}
+		code, out, errs := u.run(args...)
+		expect.True(t, strings.Contains(out+errs, what), "%v: exit %d, and no word of %q: %s%s", args, code, what, out, errs)
 	}
 	stop := func(d *daemon) {
 		_ = d.cmd.Process.Signal(unix.SIGTERM)
@@ -91,9 +89,8 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 
 	// Another agent of that name works at the new owner, and is not taken for the old one.
 	second.ok("agent", "delete", "treed", "--yes", "--discard")
-	if out := second.ok("tenant", "troubles"); strings.Contains(out, "treed") {
-		t.Errorf("an agent that was deleted is lacking: %s", out)
-	}
+	out := second.ok("tenant", "troubles")
+	expect.True(t, !strings.Contains(out, "treed"), "an agent that was deleted is lacking: %s", out)
 	treed(second)
 	has(second, `"changes":[{"path":"work"`, "review", "show", "treed", "-o", "json")
 	stop(took)

@@ -86,8 +86,7 @@ func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 			return status == http.StatusOK
 		})
 	}
-	if status, _ := opened(urls[0], "the-token-of-nobody"); status != http.StatusUnauthorized {
-		t.Errorf("a stranger: HTTP %d", status)
-	}
+	status, _ := opened(urls[0], "the-token-of-nobody")
+	expect.True(t, status == http.StatusUnauthorized, "a stranger: HTTP %d", status)
 	ends[0](unix.SIGTERM)
 }

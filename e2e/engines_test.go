@@ -87,24 +87,21 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		if strings.Count(out, `"state":"up"`)+strings.Count(out, `"state":"late"`) != 2 || strings.Count(out, `"tenant_count":2`) != 2 {
 			t.Errorf("not two engines with two tenants each:\n%s", out)
 		}
-		if here := strings.Count(out, `"here":true`); (u == guest) != (here == 0) {
-			t.Errorf("%d engines are here:\n%s", here, out)
-		}
+		here := strings.Count(out, `"here":true`)
+		expect.True(t, (u == guest) == (here == 0), "%d engines are here:\n%s", here, out)
 	}
 	for _, tenant := range tenants {
 		for _, u := range []*user{first, second} {
 			u.ok("--tenant", tenant, "session", "create")
 		}
 		for _, u := range []*user{first, second} {
-			if out := u.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 2 {
-				t.Errorf("%s has not both sessions:\n%s", tenant, out)
-			}
+			out := u.ok("--tenant", tenant, "session", "list", "-o", "json")
+			expect.True(t, strings.Count(out, `"session_id"`) == 2, "%s has not both sessions:\n%s", tenant, out)
 		}
 	}
 	guest.ok("--tenant", "t_aa", "session", "create")
-	if out := guest.ok("--tenant", "t_aa", "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) != 3 {
-		t.Errorf("a machine without an engine:\n%s", out)
-	}
+	out := guest.ok("--tenant", "t_aa", "session", "list", "-o", "json")
+	expect.True(t, strings.Count(out, `"session_id"`) == 3, "a machine without an engine:\n%s", out)
 	// One that is stopped hands over; what one left that was killed is taken.
 	endSecond(unix.SIGTERM)
 	began := time.Now()
@@ -125,9 +122,8 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		return strings.Count(out, `"state":"gone"`) == 1 && strings.Contains(out, `"tenant_count":4`)
 	})
 	for _, tenant := range tenants {
-		if out := second.ok("--tenant", tenant, "session", "list", "-o", "json"); strings.Count(out, `"session_id"`) < 4 {
-			t.Errorf("%s has not all sessions:\n%s", tenant, out)
-		}
+		out := second.ok("--tenant", tenant, "session", "list", "-o", "json")
+		expect.True(t, strings.Count(out, `"session_id"`) >= 4, "%s has not all sessions:\n%s", tenant, out)
 		second.ok("--tenant", tenant, "audit", "verify")
 		second.ok("--tenant", tenant, "audit", "reconcile")
 	}

@@ -24,7 +24,5 @@ func TestTheExampleOfAClientIsReadable(t *testing.T) {
 	}
 	data = expect.Of(os.ReadFile("examples/mcp/tokens.yaml"))(t)
 	tokens, err := mcp.LoadTokens("tokens.yaml", data, "t_default")
-	if err != nil || len(tokens.Tenants()) != 1 {
-		t.Error(err)
-	}
+	expect.True(t, err == nil && len(tokens.Tenants()) == 1, "%v", err)
 }

@@ -15,18 +15,15 @@ func TestTheExampleOfAServiceStarts(t *testing.T) {
 	t.Parallel()
 	unit := expect.Of(os.ReadFile("examples/serve/swarmdeck.service"))(t)
 	line := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/swarmdeck --data (\S+) (serve .*)$`).FindSubmatch(unit)
-	if line == nil {
-		t.Fatal("the unit starts something else")
-	}
+	expect.Must(t, line != nil, "the unit starts something else")
 	u := newUser(t)
 	dir := expect.Of(os.Getwd())(t)
 	u.ok("up", dir+"/examples/serve")
 	expect.Has(t, u.ok("operator", "list"), "night-watch")
 	args := strings.Fields(regexp.MustCompile(`:\d+`).ReplaceAllString(string(line[2]), ":0"))
 	d := u.daemon(args...)
-	if code, _, stderr := u.run("task", "list"); code != 0 {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	code, _, stderr := u.run("task", "list")
+	expect.True(t, code == 0, "exit %d %s", code, stderr)
 	signer, _ := pair(t, 1)
 	_, err := d.dial("ann", signer)
 	expect.Fails(t, err, "a stranger's key opens it")

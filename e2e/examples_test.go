@@ -19,9 +19,7 @@ var slow = []string{"agents", "hostile", "results", "retries", "walk"}
 func TestEveryExampleScriptPasses(t *testing.T) {
 	t.Parallel()
 	scripts, err := filepath.Glob("examples/scripts/*.txtar")
-	if err != nil || len(scripts) < 15 {
-		t.Fatalf("found %d scripts: %v", len(scripts), err)
-	}
+	expect.Must(t, err == nil && len(scripts) >= 15, "found %d scripts: %v", len(scripts), err)
 	for _, path := range scripts {
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
 		t.Run(name, func(t *testing.T) {
@@ -34,9 +32,7 @@ func TestEveryExampleScriptPasses(t *testing.T) {
 			u := newPlayer(t)
 			path := expect.Of(filepath.Abs(path))(t)
 			code, stdout, stderr := u.run("--script", path)
-			if code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
-				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
-			}
+			expect.True(t, code == 0 && strings.Contains(stdout, name+".txtar: ok"), "exit code %d\n%s%s", code, stdout, stderr)
 		})
 	}
 }
@@ -65,9 +61,8 @@ func TestTheExampleScriptsPassOnADatabase(t *testing.T) {
 			u := newPlayer(t)
 			u.onDatabase(t, cluster.Database(t, strings.ReplaceAll(name, "-", "_")), nil)
 			path := expect.Of(filepath.Abs("examples/scripts/" + name + ".txtar"))(t)
-			if code, stdout, stderr := u.run("--script", path); code != 0 || !strings.Contains(stdout, name+".txtar: ok") {
-				t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
-			}
+			code, stdout, stderr := u.run("--script", path)
+			expect.True(t, code == 0 && strings.Contains(stdout, name+".txtar: ok"), "exit code %d\n%s%s", code, stdout, stderr)
 		})
 	}
 }
@@ -87,9 +82,7 @@ func TestExtractedExampleIsTheOneInTheTree(t *testing.T) {
 	for _, name := range []string{"swarm.yaml", "agents/lib.sh", "agents/scribe.sh"} {
 		want := expect.Of(os.ReadFile(filepath.Join("examples/quickstart", name)))(t)
 		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || string(got) != string(want) {
-			t.Errorf("%s differs: %v", name, err)
-		}
+		expect.True(t, err == nil && string(got) == string(want), "%s differs: %v", name, err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "agents/scribe.sh")); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("an agent must be executable by its owner only: %v %v", info.Mode(), err)

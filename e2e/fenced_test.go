@@ -69,15 +69,12 @@ func TestTheRunsOfAStoppedEngineOnADatabaseStandStillBeforeAnotherHasItsTenant(t
 		ended <- <-ended
 		t.Fatalf("the former owner goes on: %s", said)
 	}
-	if code := engine.ProcessState.ExitCode(); code != 3 || !strings.Contains(said.String(), "newer owner") {
-		t.Errorf("%v\n%s", err, said)
-	}
+	expect.True(t, engine.ProcessState.ExitCode() == 3 && strings.Contains(said.String(), "newer owner"), "%v\n%s", err, said)
 	if now := ticks(); now != still {
 		t.Errorf("a run of the former owner wrote %d lines when it woke", (now-still)/2)
 	}
-	if out, err := exec.Command("pgrep", "-f", u.home).CombinedOutput(); err == nil {
-		t.Errorf("still there: %s", out)
-	}
+	out, err := exec.Command("pgrep", "-f", u.home).CombinedOutput()
+	expect.True(t, err != nil, "still there: %s", out)
 	other.ok("audit", "verify")
 	other.ok("audit", "reconcile")
 }

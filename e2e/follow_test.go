@@ -39,9 +39,7 @@ func has(t *testing.T, lines <-chan string, text string) {
 	for end := time.After(patience); ; {
 		select {
 		case line, open := <-lines:
-			if !open {
-				t.Fatalf("it ended before it said %q", text)
-			}
+			expect.Must(t, open, "it ended before it said %q", text)
 			if strings.Contains(line, text) {
 				return
 			}
@@ -64,9 +62,8 @@ func TestAStandbyOfADatabaseIsWatched(t *testing.T) {
 	watcher.onDatabase(t, standby.DSN("watched"), nil)
 	u.ok("session", "create")
 	primary.CaughtUp(t, standby)
-	if out := watcher.ok("session", "list", "-o", "json"); strings.Count(out, "session_id") != 1 {
-		t.Errorf("it lists %s", out)
-	}
+	out := watcher.ok("session", "list", "-o", "json")
+	expect.True(t, strings.Count(out, "session_id") == 1, "it lists %s", out)
 	_, tail := watcher.lines(t, "bus", "tail", "sys.>", "--follow")
 	has(t, tail, "sys.session.created")
 	began := time.Now()

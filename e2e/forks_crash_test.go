@@ -77,17 +77,15 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 		}
 		switch {
 		case fork == nil:
-			if left, _ := filepath.Glob(filepath.Join(data+".forks", "*", name, "*")); told != 0 || len(left) > 0 {
-				t.Errorf("%s: no agent, but it was recorded %d times and left %v", name, told, left)
-			}
+			left, _ := filepath.Glob(filepath.Join(data+".forks", "*", name, "*"))
+			expect.True(t, told == 0 && len(left) == 0, "%s: no agent, but it was recorded %d times and left %v", name, told, left)
 		case told != 1:
 			t.Errorf("%s: recorded %d times", name, told)
 		default:
 			for i := range 50 {
 				path := filepath.Join(fork["dir"].(string), fmt.Sprint(i))
-				if text, err := os.ReadFile(path); string(text) != fmt.Sprint("file ", i) {
-					t.Fatalf("%s: %s holds %q: %v", name, path, text, err)
-				}
+				text, err := os.ReadFile(path)
+				expect.Must(t, string(text) == fmt.Sprint("file ", i), "%s: %s holds %q: %v", name, path, text, err)
 			}
 		}
 	}

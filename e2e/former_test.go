@@ -27,9 +27,8 @@ func (u *user) deaf(t *testing.T, args ...string) {
 	await(t, "process", there("up"))
 	expect.No(t, cmd.Process.Signal(syscall.SIGSTOP))
 	var ws syscall.WaitStatus
-	if _, err := syscall.Wait4(cmd.Process.Pid, &ws, syscall.WUNTRACED, nil); err != nil || !ws.Stopped() {
-		t.Fatalf("the engine is not stopped: %v", err)
-	}
+	_, err := syscall.Wait4(cmd.Process.Pid, &ws, syscall.WUNTRACED, nil)
+	expect.Must(t, err == nil && ws.Stopped(), "the engine is not stopped: %v", err)
 	touch("go")
 	await(t, "output", there("said"))
 	touch("again")
@@ -52,13 +51,9 @@ func tells(t *testing.T, log string, want ...string) {
 	t.Helper()
 	lines := former(log)
 	for i, line := range lines {
-		if i >= len(want) || !strings.HasPrefix(line, want[i]) {
-			t.Fatalf("line %d: %q\n%s", i, line, log)
-		}
+		expect.Must(t, i < len(want) && strings.HasPrefix(line, want[i]), "line %d: %q\n%s", i, line, log)
 	}
-	if len(lines) != len(want) {
-		t.Errorf("%d lines of the former run, want %d:\n%s", len(lines), len(want), log)
-	}
+	expect.Is(t, len(lines), len(want), "lines of the former run", log)
 }
 
 func TestATaskIsToldWhatTheDeadEngineHadNotRead(t *testing.T) {
@@ -77,17 +72,15 @@ exit 7
 	var kept []string
 	await(t, "kept output", func() bool { kept, _ = filepath.Glob(u.data() + ".cells/*.json"); return len(kept) == 1 })
 	data, err := os.ReadFile(kept[0])
-	if info, bad := os.Stat(kept[0]); bad != nil || err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file is not private: %v, %v, %v", info, bad, err)
-	}
+	info, bad := os.Stat(kept[0])
+	expect.True(t, bad == nil && err == nil && info.Mode().Perm() == 0o600, "the file is not private: %v, %v, %v", info, bad, err)
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
 	for range 2 { // the second engine finds it again, as if the first had been killed before it was removed
 		u.ok("task", "wait", id, "--timeout", patience.String())
 		log := u.ok("task", "log", id, "-o", "json")
 		tells(t, log, "WARN the engine died at ", "INFO unread", "WARN it broke", "WARN of the former engine's run: it ") // exited, or was frozen before that
-		if left, _ := os.ReadDir(u.data() + ".cells"); len(left) > 0 {
-			t.Errorf("left: %v", left)
-		}
+		left, _ := os.ReadDir(u.data() + ".cells")
+		expect.True(t, len(left) == 0, "left: %v", left)
 		expect.No(t, os.WriteFile(kept[0], data, 0o600))
 		u.ok("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)
 	}

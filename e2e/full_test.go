@@ -74,19 +74,16 @@ func TestAFullDiskIsAState(t *testing.T) {
 		refused.Error.Details.Path != u.data() || refused.Error.Details.Free == nil {
 		t.Fatalf("a write: exit %d %s (%v)", code, stderr, err)
 	}
-	if code, _, stderr := u.run("session", "create"); code != 3 || !strings.Contains(stderr, "the disk is full") {
-		t.Errorf("a small write: exit %d %s", code, stderr)
-	}
-	if out := u.ok("tenant", "troubles", "-o", "json"); field(out, "component") != "store" || !strings.Contains(out, "the disk is full") {
-		t.Errorf("troubles: %s", out)
-	}
+	code, _, stderr = u.run("session", "create")
+	expect.True(t, code == 3 && strings.Contains(stderr, "the disk is full"), "a small write: exit %d %s", code, stderr)
+	out = u.ok("tenant", "troubles", "-o", "json")
+	expect.True(t, field(out, "component") == "store" && strings.Contains(out, "the disk is full"), "troubles: %s", out)
 	if err := os.WriteFile(filepath.Join(u.home, "go"), nil, 0o600); err != nil { // its result has to wait
 		t.Fatal(err)
 	}
 	expect.Has(t, u.ok("agent", "pause", "amy", "-o", "json"), `"paused":true`, "agent pause")
-	if out := u.ok("estop", "on", "--reason", "full", "-o", "json"); !strings.Contains(out, `"on":true`) || strings.Contains(out, "unrecorded") {
-		t.Errorf("emergency stop: %s", out)
-	}
+	out = u.ok("estop", "on", "--reason", "full", "-o", "json")
+	expect.True(t, strings.Contains(out, `"on":true`) && !strings.Contains(out, "unrecorded"), "emergency stop: %s", out)
 	for _, id := range all {
 		expect.Is(t, status(id), "running", "while full", id, "is")
 	}
@@ -105,9 +102,8 @@ func TestAFullDiskIsAState(t *testing.T) {
 	for _, id := range all {
 		expect.Has(t, u.ok("task", "show", id, "-o", "json"), `"attempt":0`, "an attempt was used")
 	}
-	if out := u.ok("tenant", "troubles", "-o", "json"); strings.Contains(out, "disk") {
-		t.Errorf("troubles afterwards: %s", out)
-	}
+	out = u.ok("tenant", "troubles", "-o", "json")
+	expect.True(t, !strings.Contains(out, "disk"), "troubles afterwards: %s", out)
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 }

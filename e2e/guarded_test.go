@@ -21,9 +21,8 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 	git := func(args ...string) {
 		t.Helper()
 		cmd := exec.Command("git", append([]string{"-C", src, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	if out, err := exec.Command("git", "init", "-q", src).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -57,9 +56,8 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 	u.ok("agent", "create", "ada", "--project", "p", "--dir", src, "--shell", script)
 	u.ok("agent", "assign", "ada", "write", "--wait")
 	for path, want := range mine {
-		if data, err := os.ReadFile(path); err != nil || string(data) != want {
-			t.Errorf("%s is %q, was %q: %v", path, data, want, err)
-		}
+		data, err := os.ReadFile(path)
+		expect.True(t, err == nil && string(data) == want, "%s is %q, was %q: %v", path, data, want, err)
 	}
 	git("status", "--short")
 	git("add", "work")

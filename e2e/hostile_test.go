@@ -93,14 +93,12 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 		}
 	}
 	await(t, "return of the files", func() bool { return d.files() <= files+1 })
-	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
-		t.Errorf("afterwards: exit %d %s", code, stderr)
-	}
+	code, _, stderr := d.enter("bob", signer).run("task list")
+	expect.True(t, code == 0, "afterwards: exit %d %s", code, stderr)
 	told := func() string { return u.ok("audit", "list", "--kind", "door.refused", "-o", "json") }
 	await(t, "word of them in the log", func() bool { return strings.Contains(told(), `"no_ssh"`) })
-	if out := told(); strings.Count(out, "\n") > 2 {
-		t.Errorf("they fill the log:\n%s", out)
-	}
+	out := told()
+	expect.True(t, strings.Count(out, "\n") <= 2, "they fill the log:\n%s", out)
 	u.ok("audit", "verify")
 }
 
@@ -120,9 +118,8 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 
 	g := d.enter("bob", signer)
 	for _, bad := range []string{"no such command", "'open", "\x00\xff", strings.Repeat("x ", 100_000), "task list " + strings.Repeat("y", 200_000), "-h; rm -rf /"} {
-		if code, out, stderr := g.run(bad); code == 0 || len(out)+len(stderr) > 64<<10 {
-			t.Errorf("%.20q: exit %d and %d bytes", bad, code, len(out)+len(stderr))
-		}
+		code, out, stderr := g.run(bad)
+		expect.True(t, code != 0 && len(out)+len(stderr) <= 64<<10, "%.20q: exit %d and %d bytes", bad, code, len(out)+len(stderr))
 	}
 
 	// As many screens as there are places, each as large as can be said.
@@ -133,9 +130,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 		for i := range 12 {
 			s, err := c.client.NewSession()
 			if err != nil {
-				if i < 10 || !strings.Contains(err.Error(), "too many sessions in one connection") {
-					t.Errorf("session %d: %v", i, err)
-				}
+				expect.True(t, i >= 10 && strings.Contains(err.Error(), "too many sessions in one connection"), "session %d: %v", i, err)
 				continue
 			}
 			var told bytes.Buffer
@@ -158,9 +153,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 			screens = append(screens, s) // and nobody reads on
 		}
 	}
-	if len(screens) != places || refused < 10*conns-places {
-		t.Errorf("%d screens, %d refused", len(screens), refused)
-	}
+	expect.True(t, len(screens) == places && refused >= 10*conns-places, "%d screens, %d refused", len(screens), refused)
 	mb := d.memory() - memory
 	t.Logf("%.0f MB for %d screens of any size", mb, places)
 	if mb > 1000 && !celltest.Race {
@@ -199,9 +192,8 @@ func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	g := d.enter("bob", signer)
 	const times = 200
 	for range times {
-		if code, _, stderr := g.run("budget set tenant --tasks 1"); code == 0 || !strings.Contains(stderr, "approver") {
-			t.Fatalf("exit %d %s", code, stderr)
-		}
+		code, _, stderr := g.run("budget set tenant --tasks 1")
+		expect.Must(t, code != 0 && strings.Contains(stderr, "approver"), "exit %d %s", code, stderr)
 	}
 	list := func() string {
 		return u.ok("audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json")

@@ -167,9 +167,7 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 			t.Errorf("worked: %s", line)
 		}
 	}
-	if made < 300 {
-		t.Fatalf("%d attempts were made:\n%s", made, said)
-	}
+	expect.Must(t, made >= 300, "%d attempts were made:\n%s", made, said)
 	for _, path := range []string{"foreign", "kept", "scratch", "home"} {
 		entries := expect.Of(os.ReadDir(filepath.Join(s.root, path)))(t)
 		for _, e := range entries {
@@ -178,12 +176,9 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 			}
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(s.root, "outside")); err != nil || string(data) != "untouched" {
-		t.Errorf("write: outside is %q, %v", data, err)
-	}
-	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.victim.Process.Pid)); err != nil || !strings.Contains(string(stat), ") T ") {
-		t.Errorf("escape: a signal came to the victim: %s %v", stat, err)
-	}
+	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(s.root, "outside")))(t)), "untouched", "write: outside is")
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.victim.Process.Pid))
+	expect.True(t, err == nil && strings.Contains(string(stat), ") T "), "escape: a signal came to the victim: %s %v", stat, err)
 	await(t, "end of what was to outlive the run", func() bool { return len(marked(mark)) == 0 })
 	return told
 }
@@ -300,9 +295,8 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 			said := expect.Of(os.ReadFile(filepath.Join(s.dir, "attacked")))(t)
 			s.known(t, "eve", s.withstood(t, string(said), mark+"-agent"))
 			// It finds no engine, or makes one of its own, within its cell.
-			if tried, err := os.ReadFile(filepath.Join(s.dir, "by-agent")); err != nil || strings.Count(string(tried), "\n") != len(names) {
-				t.Errorf("tried %q, %v", tried, err)
-			}
+			tried, err := os.ReadFile(filepath.Join(s.dir, "by-agent"))
+			expect.True(t, err == nil && strings.Count(string(tried), "\n") == len(names), "tried %q, %v", tried, err)
 			s.unusurped(t, open, critical)
 			s.ok("audit", "verify")
 			s.ok("audit", "reconcile")

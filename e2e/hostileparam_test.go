@@ -167,18 +167,14 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 				refused++
 			}
 			t.Logf("%d attempts were refused", refused)
-			if refused < 100 {
-				t.Errorf("%d were refused", refused)
-			}
+			expect.True(t, refused >= 100, "%d were refused", refused)
 			_, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys"))
 			expect.Fails(t, err, "somebody may come in")
-			if out := s.ok("agent", "list", "--tenant", "t_acme"); strings.Contains(out, "eve") {
-				t.Errorf("an agent was made: %s", out)
-			}
+			out := s.ok("agent", "list", "--tenant", "t_acme")
+			expect.True(t, !strings.Contains(out, "eve"), "an agent was made: %s", out)
 			log := s.ok("audit", "list", "--kind", "reach.refused", "--page-size", "100", "-o", "json", "--tenant", "t_acme")
-			if n := strings.Count(log, "\n"); n < 100 {
-				t.Errorf("%d refusals in the log, of %d", n, refused)
-			}
+			n := strings.Count(log, "\n")
+			expect.True(t, n >= 100, "%d refusals in the log, of %d", n, refused)
 			for _, who := range []string{`"actor":"ada"`, `"actor":"mallory"`} {
 				expect.Has(t, log, who, "the log has no word of")
 			}
@@ -189,9 +185,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			code, out, stderr := g.run(`task dispatch --kind exec.run --input '{"argv":["sh","-c","pwd; ls -A; echo x >y; cat y"]}' -o json`)
 			id := field(out, "task_id")
 			shown := func() string { return s.ok("task", "show", id, "-o", "json", "--tenant", "t_acme") }
-			if code != 0 || !strings.Contains(out+shown(), file+".work/t_acme/") {
-				t.Errorf("from afar: exit %d %s%s", code, out, stderr)
-			}
+			expect.True(t, code == 0 && strings.Contains(out+shown(), file+".work/t_acme/"), "from afar: exit %d %s%s", code, out, stderr)
 			if as.Spaces || as.Owner() != 0 {
 				await(t, "end of the task", func() bool { return strings.Contains(shown(), `"completed_at"`) })
 				if out := shown(); !strings.Contains(out, `"succeeded"`) {

@@ -67,9 +67,8 @@ func (o *ownedHost) read(name string) string {
 		if len(found) == 0 {
 			return ""
 		}
-		if o.dir = found[0]; len(found) > 1 {
-			o.t.Fatalf("the host has several places of one agent: %q", found)
-		}
+		o.dir = found[0]
+		expect.Must(o.t, len(found) <= 1, "the host has several places of one agent: %q", found)
 	}
 	data, _ := os.ReadFile(filepath.Join(o.dir, name))
 	return string(data)
@@ -113,9 +112,8 @@ func (o *ownedHost) over() {
 	o.second.ok("agent", "delete", "far", "--yes")
 	o.second.ok("host", "remove", "box")
 	await(o.t, "no keeper is left", func() bool { return len(o.first.keepers("")) == 0 })
-	if _, err := os.Stat(filepath.Join(o.first.home, ".cache/swarmdeck")); !os.IsNotExist(err) {
-		o.t.Error("files are left there:", err)
-	}
+	_, err := os.Stat(filepath.Join(o.first.home, ".cache/swarmdeck"))
+	expect.True(o.t, os.IsNotExist(err), "files are left there: %v", err)
 	o.second.ok("audit", "verify")
 	o.second.ok("audit", "reconcile")
 }

@@ -53,9 +53,7 @@ rules:
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--runtime", "acp", "--options", `{"fs":"write"}`, "--", "sh", "-c", speaker)
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	found, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work"))
-	if len(found) != 1 {
-		t.Fatal(found)
-	}
+	expect.Must(t, len(found) == 1, "%v", found)
 	in := func(name string) string { return filepath.Join(found[0], name) }
 	expect.No(t, os.WriteFile(in("notes.txt"), []byte("of the host\n"), 0o600))
 	cut := func() {
@@ -80,15 +78,10 @@ rules:
 	cut()
 	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 	got, _ := os.ReadFile(in("got"))
-	if strings.Count(string(got), "prompt\n") != 1 || strings.Count(string(got), "\n") != 2 {
-		t.Errorf("the agent was told %q", got)
-	}
-	if text, err := os.ReadFile(in("notes.txt")); err != nil || string(text) != "by the agent\n" {
-		t.Errorf("%q %v", text, err)
-	}
-	if log := u.ok("agent", "log", "far", "--page-size", "100"); strings.Count(log, "it is written") != 1 || !strings.Contains(log, "+by the agent") {
-		t.Errorf("%s", log)
-	}
+	expect.True(t, strings.Count(string(got), "prompt\n") == 1 && strings.Count(string(got), "\n") == 2, "the agent was told %q", got)
+	expect.Is(t, string(expect.Of(os.ReadFile(in("notes.txt")))(t)), "by the agent\n")
+	log := u.ok("agent", "log", "far", "--page-size", "100")
+	expect.True(t, strings.Count(log, "it is written") == 1 && strings.Contains(log, "+by the agent"), "%s", log)
 	u.ok("agent", "delete", "far", "--yes")
 	u.ok("host", "remove", "box")
 	u.ok("audit", "verify")
@@ -113,12 +106,9 @@ func TestATerminalOnAHostIsSatAt(t *testing.T) {
 	s.press(detach)
 	s.gone(`you type`)
 	found, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/shell/work/count"))
-	if len(found) != 1 {
-		t.Fatal(found)
-	}
-	if got, err := os.ReadFile(found[0]); string(got) != "once\n" {
-		t.Errorf("%q %v", got, err)
-	}
+	expect.Must(t, len(found) == 1, "%v", found)
+	got, err := os.ReadFile(found[0])
+	expect.True(t, string(got) == "once\n", "%q %v", got, err)
 	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "shell", "echo $((40+4)) done", "-o", "json"), "task_id")
 	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)

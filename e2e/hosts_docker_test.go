@@ -62,9 +62,8 @@ func (u *user) container(program, name string) (in func(args ...string) string) 
 	take := command("image", "import", "-", "machine")
 	take.Stdin = image
 	expect.No(u.t, tar.Start())
-	if out, err := take.CombinedOutput(); err != nil {
-		u.t.Fatalf("%v: %s", err, out)
-	}
+	out, err := take.CombinedOutput()
+	expect.Must(u.t, err == nil, "%v: %s", err, out)
 	_, _ = io.Copy(io.Discard, image)
 	expect.No(u.t, tar.Wait())
 	said("run", "--detach", "--name", name, "--network", "none", "--volume", "/usr:/usr:ro", "machine", "sleep", "infinity")
@@ -95,9 +94,8 @@ func worksInAContainer(t *testing.T, program string) {
 	for _, name := range []string{"box", "root"} {
 		await(t, name+" is up", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), `"state":"up"`) })
 	}
-	if out := u.ok("host", "list", "-o", "wide"); !strings.Contains(out, "name spaces") || !strings.Contains(out, "none can be started") {
-		t.Error(out)
-	}
+	out := u.ok("host", "list", "-o", "wide")
+	expect.True(t, strings.Contains(out, "name spaces") && strings.Contains(out, "none can be started"), "%v", out)
 	line := `read line; echo "$line" > got; cat /tmp/home/secret; echo over > /tmp/home/secret; echo '{"type":"result","status":"succeeded","output":{"uid":'$(id -u)'}}'; read line`
 	in("sh", "-c", "mkdir -p /tmp/home && echo hidden > /tmp/home/secret && chmod 666 /tmp/home/secret")
 	for _, agent := range []struct {
@@ -114,9 +112,8 @@ func worksInAContainer(t *testing.T, program string) {
 		u.ok("task", "wait", id, "--timeout", patience.String())
 		expect.Has(t, u.ok("result", "show", id, "-o", "json"), `"uid":`+agent.uid+`}`, name)
 		if name == "walled" {
-			if log := u.ok("agent", "log", name, "--page-size", "100"); strings.Contains(log, "hidden") || in("cat", "/tmp/home/secret") != "hidden" {
-				t.Errorf("the wall does not hold: %s", log)
-			}
+			log := u.ok("agent", "log", name, "--page-size", "100")
+			expect.True(t, !strings.Contains(log, "hidden") && in("cat", "/tmp/home/secret") == "hidden", "the wall does not hold: %s", log)
 		}
 		u.ok("agent", "delete", name, "--yes")
 	}

@@ -67,9 +67,7 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
 	await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
 	work, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work"))
-	if len(work) != 1 {
-		t.Fatal(work)
-	}
+	expect.Must(t, len(work) == 1, "%v", work)
 	_ = syscall.Kill(d.cmd.Process.Pid, syscall.SIGSTOP) // nothing comes back for the link
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -78,25 +76,17 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 	await(t, "it has printed", func() bool { _, err := os.Stat(filepath.Join(work[0], "done")); return err == nil })
 	disk := u.onHosts()
 	_ = syscall.Kill(d.cmd.Process.Pid, syscall.SIGCONT)
-	if len(disk) < 40_000 {
-		t.Errorf("only %d bytes were kept there", len(disk))
-	}
+	expect.True(t, len(disk) >= 40_000, "only %d bytes were kept there", len(disk))
 	u.ok("task", "wait", id, "--timeout", patience.String())
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(values[0]+values[1])))
 	expect.Has(t, u.ok("result", "show", id, "-o", "json"), want, "the agent has other values:")
 	log := u.ok("agent", "log", "far", "--page-size", "100")
-	if strings.Count(log, "[secret") < 100 {
-		t.Errorf("%.2000s", log)
-	}
+	expect.True(t, strings.Count(log, "[secret") >= 100, "%.2000s", log)
 	shown := log + u.ok("agent", "show", "far", "-o", "json") + u.ok("host", "show", "box", "-o", "json") + u.ok("audit", "list", "-o", "json", "--page-size", "100")
 	for _, v := range values {
 		for _, spelled := range spelled(v) {
-			if bytes.Contains(disk, spelled) {
-				t.Errorf("the host's disk or a command line has %s", v)
-			}
-			if strings.Contains(shown, string(spelled)) {
-				t.Errorf("shown: %s", v)
-			}
+			expect.True(t, !bytes.Contains(disk, spelled), "the host's disk or a command line has %s", v)
+			expect.True(t, !strings.Contains(shown, string(spelled)), "shown: %s", v)
 		}
 	}
 	u.ok("agent", "delete", "far", "--yes")

@@ -92,9 +92,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 		"an absolute directory of the host": {"--dir", "here"}, "not found": {"--host", "nowhere"},
 	} {
 		code, _, stderr := u.run(append(append([]string{"agent", "create", "bad", "--project", "p", "--host", "box"}, args...), "--", "true")...)
-		if code == 0 || !strings.Contains(stderr, want) {
-			t.Errorf("%v: %d %s", args, code, stderr)
-		}
+		expect.True(t, code != 0 && strings.Contains(stderr, want), "%v: %d %s", args, code, stderr)
 	}
 	line := `while read line; do echo "$line" >> got; echo began; case $line in *more*) sleep 300;; esac; sleep 2; echo '{"type":"result","status":"succeeded","output":{"on":"host"}}'; done`
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--shell", line)
@@ -107,40 +105,32 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 	expect.Has(t, u.ok("result", "show", id, "-o", "json"), `{"on":"host"}`)
 	work, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work/got"))
-	if len(work) != 1 {
-		t.Fatal(work)
-	}
-	if got, err := os.ReadFile(work[0]); err != nil || strings.Count(string(got), "\n") != 1 {
-		t.Errorf("the prompt: %q %v", got, err)
-	}
-	if log := u.ok("agent", "log", "far", "--page-size", "100"); strings.Count(log, "began") != 1 || !strings.Contains(log, "can't be reached") {
-		t.Errorf("%s", log)
-	}
+	expect.Must(t, len(work) == 1, "%v", work)
+	got, err := os.ReadFile(work[0])
+	expect.True(t, err == nil && strings.Count(string(got), "\n") == 1, "the prompt: %q %v", got, err)
+	log := u.ok("agent", "log", "far", "--page-size", "100")
+	expect.True(t, strings.Count(log, "began") == 1 && strings.Contains(log, "can't be reached"), "%s", log)
 	u.ok("agent", "pause", "far")
 	await(t, "it is paused", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"paused":true`) })
 	u.ok("agent", "resume", "far")
 	u.ok("estop", "on", "--reason", "try")
-	if out := u.ok("estop", "show"); strings.Contains(out, "not acknowledged") {
-		t.Error(out)
-	}
+	out := u.ok("estop", "show")
+	expect.True(t, !strings.Contains(out, "not acknowledged"), "%v", out)
 	u.ok("estop", "off", "--reason", "tried")
 	id = field(u.ok("agent", "assign", "far", "more", "-o", "json"), "task_id")
 	await(t, "it works again", func() bool { return strings.Count(u.ok("agent", "log", "far", "--page-size", "100"), "began") == 2 })
 	u.ok("task", "cancel", id, "--reason", "enough")
-	if code, _, stderr := u.run("host", "remove", "box"); code == 0 || !strings.Contains(stderr, "agents have their place there: far") {
-		t.Error(code, stderr)
-	}
+	code, _, stderr := u.run("host", "remove", "box")
+	expect.True(t, code != 0 && strings.Contains(stderr, "agents have their place there: far"), "%v %v", code, stderr)
 	u.ok("host", "drain", "box")
-	if code, _, stderr := u.run("agent", "create", "more", "--project", "p", "--host", "box", "--", "true"); code == 0 || !strings.Contains(stderr, "is draining") {
-		t.Error(code, stderr)
-	}
+	code, _, stderr = u.run("agent", "create", "more", "--project", "p", "--host", "box", "--", "true")
+	expect.True(t, code != 0 && strings.Contains(stderr, "is draining"), "%v %v", code, stderr)
 	expect.Has(t, u.ok("host", "list"), "up, draining")
 	u.ok("agent", "delete", "far", "--yes")
 	u.ok("host", "remove", "box")
 	await(t, "no keeper is left", func() bool { return len(u.keepers("")) == 0 })
-	if _, err := os.Stat(filepath.Join(u.home, ".cache/swarmdeck")); !os.IsNotExist(err) {
-		t.Error("files are left there:", err)
-	}
+	_, err = os.Stat(filepath.Join(u.home, ".cache/swarmdeck"))
+	expect.True(t, os.IsNotExist(err), "files are left there: %v", err)
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 }
@@ -167,16 +157,13 @@ func TestAHostThatCantBeReachedSaysWhy(t *testing.T) {
 	})
 	began := time.Now()
 	code, _, stderr := u.run("host", "remove", "none")
-	if code == 0 || !strings.Contains(stderr, "say --force") || time.Since(began) < 10*time.Second {
-		t.Error(code, stderr)
-	}
+	expect.True(t, code != 0 && strings.Contains(stderr, "say --force") && time.Since(began) >= 10*time.Second, "%v %v", code, stderr)
 	u.ok("host", "remove", "none", "--force")
 	for _, bad := range []string{"ssh://a:b@c", "ssh://-oProxyCommand=x", "ssh://a@-x", "http://x", "ssh://x/y", "x"} {
 		if code, _, _ := u.run("host", "add", "bad", bad); code != 1 && code != 2 {
 			t.Error(bad, code)
 		}
 	}
-	if out := u.ok("host", "list", "-o", "json"); strings.Contains(out, `"none"`) || strings.Contains(out, `"bad"`) {
-		t.Error(out)
-	}
+	out := u.ok("host", "list", "-o", "json")
+	expect.True(t, !strings.Contains(out, `"none"`) && !strings.Contains(out, `"bad"`), "%v", out)
 }

@@ -84,12 +84,9 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	} {
 		expect.Has(t, out, want)
 	}
-	if strings.Count(out, "5000") != 2 || strings.Contains(out, "REACHED") || strings.Contains(out, "slow: 0") {
-		t.Errorf("%s", out)
-	}
-	if said := u.ok("egress", "log", "--kind", "egress.refused", "-o", "json"); !strings.Contains(said, `"denied.invalid"`) || !strings.Contains(said, `"agent":"far"`) {
-		t.Error(said)
-	}
+	expect.True(t, strings.Count(out, "5000") == 2 && !strings.Contains(out, "REACHED") && !strings.Contains(out, "slow: 0"), "%s", out)
+	said := u.ok("egress", "log", "--kind", "egress.refused", "-o", "json")
+	expect.True(t, strings.Contains(said, `"denied.invalid"`) && strings.Contains(said, `"agent":"far"`), "%v", said)
 	var end struct {
 		Network []struct {
 			Host, Process string
@@ -104,9 +101,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	for _, h := range end.Network {
 		counted = counted || fmt.Sprintf("%s:%d", h.Host, h.Port) == at && h.Connections == 3
 	}
-	if !counted {
-		t.Errorf("%s", events)
-	}
+	expect.True(t, counted, "%s", events)
 	u.ok("agent", "delete", "far", "--yes")
 	u.ok("host", "remove", "box")
 	u.ok("audit", "verify")

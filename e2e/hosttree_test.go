@@ -44,37 +44,29 @@ echo "{\"type\":\"result\",\"status\":\"succeeded\",\"output\":{\"said\":\"$(ech
 	did := func(what, want string) {
 		t.Helper()
 		id := field(k.ok("agent", "assign", "far", what, "-o", "json"), "task_id")
-		if out := k.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
-			t.Fatal(out)
-		}
+		out := k.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json")
+		expect.Must(t, strings.Contains(out, `"succeeded"`), "%v", out)
 		expect.Has(t, k.ok("result", "show", id, "-o", "json"), want, what)
 	}
 	did("first", `"said":"KEY=1 lib 2"`)
-	if at := field(k.ok("agent", "show", "far", "-o", "json"), "dir"); !strings.Contains(at, "/keeper-") || !strings.HasSuffix(at, "/far/src") {
-		t.Error(at)
-	}
+	at := field(k.ok("agent", "show", "far", "-o", "json"), "dir")
+	expect.True(t, strings.Contains(at, "/keeper-") && strings.HasSuffix(at, "/far/src"), "%v", at)
 	out := k.ok("agent", "diff", "far", "--stat")
 	for _, want := range []string{"a.txt", "new.txt", "own.txt"} {
 		expect.Has(t, out, want, "no")
 	}
 	for _, never := range []string{".env", "built"} {
-		if strings.Contains(out, never) {
-			t.Errorf("%s in %s", never, out)
-		}
+		expect.True(t, !strings.Contains(out, never), "%s in %s", never, out)
 	}
 	k.ok("merge", "far", "--rebase", "--message", "what is left", "--wait")
 	expect.Is(t, k.git(k.src, "log", "--format=%s"), "what is left\none more\nfirst")
-	if text, err := os.ReadFile(filepath.Join(k.src, "a.txt")); err != nil || !strings.Contains(string(text), "\nA 1\n") {
-		t.Errorf("%q %v", text, err)
-	}
+	expect.Has(t, string(expect.Of(os.ReadFile(filepath.Join(k.src, "a.txt")))(t)), "\nA 1\n")
 	k.write(k.src, "a.txt", strings.ReplaceAll(lines("a", 60), "a 59", "a LAST"))
 	k.git(k.src, "commit", "-q", "-am", "a user's")
 	k.ok("review", "update", "far")
 	did("second", `"said":"a LAST"`)
 	k.ok("merge", "far", "--message", "again", "--wait")
-	if text, err := os.ReadFile(filepath.Join(k.src, "new.txt")); err != nil || string(text) != "loose\nagain\n" {
-		t.Errorf("%q %v", text, err)
-	}
+	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(k.src, "new.txt")))(t)), "loose\nagain\n")
 	k.ok("agent", "delete", "far", "--yes")
 	k.ok("audit", "verify")
 	k.ok("audit", "reconcile")

@@ -38,21 +38,17 @@ func TestEachPromptIsGivenOnceHoweverTheLinkOfAHostIsCut(t *testing.T) {
 		c.round(n)
 	}
 	t.Logf("%d cuts in %s: %v; %d prompts, given %d times: %v; %v again", cuts, time.Since(began).Round(time.Second), c.made, c.prompts, c.handed, c.came, c.answers)
-	if !c.seen {
-		t.Error("agents that work are not seen")
-	}
+	expect.True(t, c.seen, "agents that work are not seen")
 	for _, a := range c.agents {
 		c.ok("agent", "delete", a, "--yes")
 	}
 	await(t, "end of their processes", func() bool { return len(c.working()) == 0 })
 	c.ok("host", "remove", "box")
 	await(t, "no keeper is left", func() bool { return len(c.keepers("")) == 0 })
-	if _, err := os.Stat(filepath.Join(c.home, ".cache/swarmdeck")); !os.IsNotExist(err) {
-		t.Error("files are left there:", err)
-	}
-	if left := c.working(); len(left) > 0 {
-		t.Errorf("still there: %q", left)
-	}
+	_, err := os.Stat(filepath.Join(c.home, ".cache/swarmdeck"))
+	expect.True(t, os.IsNotExist(err), "files are left there: %v", err)
+	left := c.working()
+	expect.True(t, len(left) == 0, "still there: %q", left)
 	c.ok("audit", "verify")
 	c.ok("audit", "reconcile")
 }
@@ -196,9 +192,7 @@ func (c *hostCuts) round(n int) {
 			c.t.Errorf("round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
 		}
 	}
-	if len(c.given("two of them")) > 0 {
-		c.t.Fatalf("round %d, %s: two processes of one agent were there at once", n, kind)
-	}
+	expect.Must(c.t, len(c.given("two of them")) == 0, "round %d, %s: two processes of one agent were there at once", n, kind)
 }
 
 // answer says whether a prompt that the engine's end cut off is given again.

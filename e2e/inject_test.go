@@ -87,9 +87,7 @@ func TestAnAgentsSessionIsGivenTheEnginesTools(t *testing.T) {
 	u.ok("agent", "create", "caller", "--runtime", "acp", "--project", "P", "--role", "coder", "--env", asCaller+"=1", "--", self)
 	u.ok("agent", "assign", "caller", "look around", "--wait")
 	log := u.ok("agent", "log", "caller", "--page-size", "50")
-	if !strings.Contains(log, "GOT ") || !strings.Contains(log, `"name":"caller"`) || !strings.Contains(log, `"total_count":1`) {
-		t.Error(log)
-	}
+	expect.True(t, strings.Contains(log, "GOT ") && strings.Contains(log, `"name":"caller"`) && strings.Contains(log, `"total_count":1`), "%v", log)
 	events := u.ok("audit", "list", "--page-size", "100", "-o", "json")
 	expect.Has(t, events, `"actor":"caller","actor_kind":"agent","door":"mcp"`)
 	u.ok("audit", "verify")

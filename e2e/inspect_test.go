@@ -37,9 +37,8 @@ echo $SSL_CERT_FILE; grep -c BEGIN $GIT_SSL_CAINFO
 	for _, want := range []string{"5000", "swarmdeck: no route to " + host + " for POST /write: egress rule " + host + " POST /wr* denies it", "/.trust.pem"} {
 		expect.Has(t, out, want)
 	}
-	if said := u.ok("egress", "log", "--kind", "egress.refused"); !strings.Contains(said, "POST /write") || strings.Contains(said, "secret") {
-		t.Error(said)
-	}
+	said := u.ok("egress", "log", "--kind", "egress.refused")
+	expect.True(t, strings.Contains(said, "POST /write") && !strings.Contains(said, "secret"), "%v", said)
 	events := u.ok("dag", "events", "--kind", "run_finished", "-o", "json")
 	var end struct {
 		Network []struct {
@@ -51,9 +50,8 @@ echo $SSL_CERT_FILE; grep -c BEGIN $GIT_SSL_CAINFO
 			Received    int `json:"received_bytes"`
 		}
 	}
-	if err := json.Unmarshal([]byte(strings.TrimSpace(events)), &end); err != nil || len(end.Network) != 1 {
-		t.Fatalf("%v in %s", err, events)
-	}
+	err := json.Unmarshal([]byte(strings.TrimSpace(events)), &end)
+	expect.Must(t, err == nil && len(end.Network) == 1, "%v in %s", err, events)
 	if h := end.Network[0]; host != fmt.Sprintf("%s:%d", h.Host, h.Port) || h.Connections != 1 || h.Refused != 1 || h.Received < 5000 || h.Sent < 50 {
 		t.Errorf("%+v", h)
 	}

@@ -58,9 +58,7 @@ func (l *lineage) read() {
 			}
 		}
 	}
-	if len(l.events) == 0 {
-		l.t.Fatal("the record is empty")
-	}
+	expect.Must(l.t, len(l.events) != 0, "the record is empty")
 }
 
 func (l *lineage) event(id string) (e told) {
@@ -88,9 +86,7 @@ func (l *lineage) leads(node string) (tasks map[string]bool) {
 		begun = begun || e.Kind == "run_started"
 		asked = asked || e.Kind == "run_started" && e.AskedBy != "" && e.Asker == "operator"
 	}
-	if !begun || !asked {
-		l.t.Errorf("%s leads to no run that a person asked for (a run: %v)", node, begun)
-	}
+	expect.True(l.t, begun && asked, "%s leads to no run that a person asked for (a run: %v)", node, begun)
 	return tasks
 }
 
@@ -115,9 +111,8 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 	script, files, _ := strings.Cut(string(text), "\n-- ")
 	script += "\nexec sh -c 'find $WORK/site -type f -exec sha256sum {} + >" + list + "'\n"
 	data := filepath.Join(u.home, "own.db")
-	if code, out, stderr := u.play(script+"\n-- "+files, "--data", data); code != 0 {
-		t.Fatalf("exit code %d\n%s%s", code, out, stderr)
-	}
+	code, out, stderr := u.play(script+"\n-- "+files, "--data", data)
+	expect.Must(t, code == 0, "exit code %d\n%s%s", code, out, stderr)
 	l := &lineage{user: u, t: t, data: []string{"--data", data}}
 	l.read()
 
@@ -129,9 +124,7 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 		l.kept(path, sum)
 		n++
 	}
-	if n < 10 {
-		t.Errorf("the scenario wrote %d files: %s", n, written)
-	}
+	expect.True(t, n >= 10, "the scenario wrote %d files: %s", n, written)
 
 	answers := 0
 	for _, row := range l.rows("result", "list", "--page-size", "100", "-o", "json") {
@@ -155,11 +148,7 @@ func TestEveryFileAndAnswerOfAScenarioLeadsBackToWhoAsked(t *testing.T) {
 			t.Errorf("the answer of task %s is not in the record", r.TaskID)
 			continue
 		}
-		if !l.leads("Event:" + last)[r.TaskID] {
-			t.Errorf("the answer of task %s leads past the task", r.TaskID)
-		}
+		expect.True(t, l.leads("Event:" + last)[r.TaskID], "the answer of task %s leads past the task", r.TaskID)
 	}
-	if answers < 6 {
-		t.Errorf("the scenario has %d answers", answers)
-	}
+	expect.True(t, answers >= 6, "the scenario has %d answers", answers)
 }

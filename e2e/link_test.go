@@ -64,9 +64,8 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	u.ok("operator", "set", "ann", "--role", "operator", "--key", line)
 	ann := d.enter("ann", signer)
 	for i := range 70 { // pages of tasks: each leaf through them is a screen of other text
-		if code, _, stderr := ann.run(fmt.Sprintf(`task dispatch --kind exec.run --input '{"argv":["echo","%s"]}'`, strings.Repeat(fmt.Sprint(i*7919%1000, " "), 30))); code != 0 {
-			t.Fatal(stderr)
-		}
+		code, _, stderr := ann.run(fmt.Sprintf(`task dispatch --kind exec.run --input '{"argv":["echo","%s"]}'`, strings.Repeat(fmt.Sprint(i*7919%1000, " "), 30)))
+		expect.Must(t, code == 0, "%v", stderr)
 	}
 	s := f.attach(200, 50)
 	s.see(`fleet`)
@@ -84,9 +83,7 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	}
 	slices.Sort(echoes)
 	t.Logf("a key is echoed after %v", echoes)
-	if echoes[0] < 2*abroad.Delay {
-		t.Errorf("keys are echoed after %v", echoes)
-	}
+	expect.True(t, echoes[0] >= 2*abroad.Delay, "keys are echoed after %v", echoes)
 	s.press(esc)
 	s.gone(`:zqjx`)
 
@@ -100,9 +97,7 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	s.press(":zqlast")
 	took, came := s.takes(`:zqlast`), f.link.Down()-before
 	t.Logf("after leafing it took %v, and %d bytes", took, came)
-	if came > 40_000 {
-		t.Errorf("%d bytes came before the newest frame: old ones were sent", came)
-	}
+	expect.True(t, came <= 40_000, "%d bytes came before the newest frame: old ones were sent", came)
 	s.press(esc)
 	s.gone(`:zqlast`)
 	expect.Is(t, s.leaves(), 0, "exit")
@@ -122,9 +117,8 @@ func TestAConnectionThatIsCutIsMadeAgain(t *testing.T) {
 	s.see(`● running`) // the help of a command speaks of running ones, too
 	f.link.Cut()
 	s.see(`is lost; the work there goes on`)
-	if out := s.output(); strings.LastIndex(out, "\x1b[?1049l") < strings.LastIndex(out, "\x1b[?1049h") {
-		t.Error("the alternate screen is left on")
-	}
+	out := s.output()
+	expect.True(t, strings.LastIndex(out, "\x1b[?1049l") >= strings.LastIndex(out, "\x1b[?1049h"), "the alternate screen is left on")
 	now := expect.Of(unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS))(t)
 	expect.Is(t, now.Lflag&(unix.ICANON|unix.ECHO|unix.ISIG), unix.ICANON|unix.ECHO|unix.ISIG, "the line is left raw", now)
 	s.see(`fleet`) // by itself

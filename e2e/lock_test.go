@@ -21,9 +21,8 @@ func TestShortCommandsAtOnceWaitForEachOther(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			if code, out, stderr := u.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`); code != 0 {
-				t.Errorf("exit %d %s%s", code, out, stderr)
-			}
+			code, out, stderr := u.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"]}`)
+			expect.True(t, code == 0, "exit %d %s%s", code, out, stderr)
 		})
 	}
 	wg.Wait()
@@ -39,9 +38,8 @@ func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
 	defer owner.Close()
 	start := time.Now()
 	code, _, stderr := u.run("session", "create")
-	if took := time.Since(start); code != 3 || took < app.LockPatience {
-		t.Errorf("exit %d after %s", code, took)
-	}
+	took := time.Since(start)
+	expect.True(t, code == 3 && took >= app.LockPatience, "exit %d after %s", code, took)
 	for _, want := range []string{"pid ", u.data()} {
 		expect.Has(t, stderr, want, "no")
 	}
@@ -54,12 +52,9 @@ func TestServeSaysWhichEngineHasTheFile(t *testing.T) {
 	d := u.daemon()
 	code, _, stderr := u.run("serve")
 	want := fmt.Sprintf("engine pid %d (swarmdeck serve) has %s since 20", d.cmd.Process.Pid, u.data())
-	if code != 3 || !strings.Contains(stderr, want) {
-		t.Errorf("exit %d %s; want %q", code, stderr, want)
-	}
-	if code, _, stderr = u.run("serve", "-o", "json"); code != 3 || field(stderr, "code") != "UNAVAILABLE" {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	expect.True(t, code == 3 && strings.Contains(stderr, want), "exit %d %s; want %q", code, stderr, want)
+	code, _, stderr = u.run("serve", "-o", "json")
+	expect.True(t, code == 3 && field(stderr, "code") == "UNAVAILABLE", "exit %d %s", code, stderr)
 }
 
 func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {

@@ -20,9 +20,8 @@ func TestALineWithoutAnEngineSeesWhatAgentsChanged(t *testing.T) {
 	expect.No(t, os.WriteFile(filepath.Join(src, "a"), []byte("one\ntwo\n"), 0o644))
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"commit", "-q", "-m", "first"}} {
 		cmd := exec.Command("git", append([]string{"-C", src, "-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "git %q: %v\n%s", args, err, out)
 	}
 	for _, name := range []string{"ada", "bob"} {
 		u.ok("agent", "create", name, "--project", "p", "--dir", src, "--tree", "--", "sh", "-c", "read line; sed -i s/two/"+name+"/ a")

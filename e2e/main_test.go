@@ -139,9 +139,7 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 func (u *user) ok(args ...string) string {
 	u.t.Helper()
 	code, out, stderr := u.run(args...)
-	if code != 0 {
-		u.t.Fatalf("%q: exit %d\n%s%s", args, code, out, stderr)
-	}
+	expect.Must(u.t, code == 0, "%q: exit %d\n%s%s", args, code, out, stderr)
 	return out
 }
 
@@ -168,9 +166,7 @@ func await(t testing.TB, what string, ok func() bool) {
 		if ok() {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatal("no " + what)
-		}
+		expect.Must(t, !time.Now().After(end), "%v", "no "+what)
 		time.Sleep(max(10*time.Millisecond, 2*time.Since(began)))
 	}
 }
@@ -179,14 +175,11 @@ func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	out := u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","echo $PWD"]}`, "--wait", "-o", "json")
-	if got := u.ok("result", "show", field(out, "task_id"), "-o", "json"); field(got, "stdout") != u.home+`\n` {
-		t.Errorf("%s", got)
-	}
+	got := u.ok("result", "show", field(out, "task_id"), "-o", "json")
+	expect.True(t, field(got, "stdout") == u.home+`\n`, "%s", got)
 	expect.Is(t, field(out, "created_by"), u.name(), "operator", out)
 	for path, want := range map[string]os.FileMode{u.data(): 0o600, u.data() + ".key": 0o600, filepath.Dir(u.data()): os.ModeDir | 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
-		}
+		expect.Is(t, expect.Of(os.Stat(path))(t).Mode(), want, path)
 	}
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
@@ -199,9 +192,8 @@ func TestALogThatIsNotThereIsNotSound(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	for _, words := range [][]string{{"audit", "verify"}, {"audit", "reconcile"}, {"audit", "checkpoint"}} {
-		if code, out, stderr := u.run(words...); code != 3 || out != "" || !strings.Contains(stderr, u.data()) {
-			t.Errorf("%s: exit %d %s %s", words, code, out, stderr)
-		}
+		code, out, stderr := u.run(words...)
+		expect.True(t, code == 3 && out == "" && strings.Contains(stderr, u.data()), "%s: exit %d %s %s", words, code, out, stderr)
 	}
 	_, err := os.Lstat(u.data())
 	expect.Fails(t, err, "a data file was made")
@@ -233,17 +225,13 @@ func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {
 	u.env = append(u.env, "SWARMDECK_TENANT=t_two")
 	named := [][]string{{"session", "show", session}, {"task", "show", task}, {"task", "why", task}, {"result", "show", task}, {"agent", "log", "bob"}, {"audit", "show", event}, {"audit", "prove", event}}
 	for _, args := range named {
-		if code, out, stderr := u.run(append(args, "-o", "json")...); code != 1 || out != "" || field(stderr, "code") != "DENIED" {
-			t.Errorf("%q: exit %d %s%s", args, code, out, stderr)
-		}
+		code, out, stderr := u.run(append(args, "-o", "json")...)
+		expect.True(t, code == 1 && out == "" && field(stderr, "code") == "DENIED", "%q: exit %d %s%s", args, code, out, stderr)
 	}
-	if code, _, _ := u.run("task", "show", task, "--read-only"); code != 1 {
-		t.Errorf("--read-only: exit %d", code)
-	}
+	code, _, _ := u.run("task", "show", task, "--read-only")
+	expect.True(t, code == 1, "--read-only: exit %d", code)
 	out := u.ok("audit", "list", "--kind", "tenant.violation", "--page-size", "100", "-o", "json")
-	if got := strings.Count(out, "\n"); got != len(named) {
-		t.Errorf("%d of %d attempts are in the log:\n%s", got, len(named), out)
-	}
+	expect.Is(t, strings.Count(out, "\n"), len(named), "attempts are in the log", out)
 }
 
 func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
@@ -256,16 +244,12 @@ func TestDamagedFilesAreExit3AndLeftAlone(t *testing.T) {
 		expect.No(t, os.WriteFile(path, data, 0o600))
 		for _, args := range [][]string{{"session", "list"}, {"session", "create"}, {"store", "check"}} {
 			code, _, stderr := u.run(append([]string{"--data", path}, args...)...)
-			if code != 3 || !strings.Contains(stderr, path) {
-				t.Errorf("%s %v: exit %d %s", name, args, code, stderr)
-			}
+			expect.True(t, code == 3 && strings.Contains(stderr, path), "%s %v: exit %d %s", name, args, code, stderr)
 		}
-		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, data) {
-			t.Errorf("%s was written to", name)
-		}
-		if left, _ := filepath.Glob(path + "?*"); len(left) > 0 {
-			t.Errorf("%s: files were left beside it: %q", name, left)
-		}
+		after, err := os.ReadFile(path)
+		expect.True(t, err == nil && bytes.Equal(after, data), "%s was written to", name)
+		left, _ := filepath.Glob(path + "?*")
+		expect.True(t, len(left) == 0, "%s: files were left beside it: %q", name, left)
 	}
 }
 
@@ -277,9 +261,8 @@ func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Run()
-	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(field(stderr.String(), "message"), "file too large") {
-		t.Errorf("exit %d %s", code, &stderr)
-	}
+	code := cmd.ProcessState.ExitCode()
+	expect.True(t, code == 3 && strings.Contains(field(stderr.String(), "message"), "file too large"), "exit %d %s", code, &stderr)
 	expect.Is(t, strings.Count(u.ok("session", "list", "-o", "json"), "\n"), 1, "sessions, want the one from before")
 	u.ok("store", "check")
 	// A task's own process still has the signal's default.
@@ -287,9 +270,7 @@ func TestALimitOnFileSizesFailsTheCommitAlone(t *testing.T) {
 	out = u.ok("result", "show", field(out, "task_id"), "-o", "json")
 	_, mask, _ := strings.Cut(field(out, "stdout"), `SigIgn:\t`)
 	ignored, err := strconv.ParseUint(strings.TrimSuffix(mask, `\n`), 16, 64)
-	if err != nil || ignored&(1<<(syscall.SIGXFSZ-1)) != 0 {
-		t.Errorf("the signal is ignored in a task: %v %s", err, out)
-	}
+	expect.True(t, err == nil && ignored&(1<<(syscall.SIGXFSZ-1)) == 0, "the signal is ignored in a task: %v %s", err, out)
 }
 
 func TestSignalsEndInOrder(t *testing.T) {
@@ -302,9 +283,8 @@ func TestSignalsEndInOrder(t *testing.T) {
 		await(t, "process", func() bool { _, err := os.Stat(pidFile); return err == nil })
 		// One that is just being started has the words of who starts it.
 		await(t, "who dispatched, and the task's process", func() bool { return len(drivertest.Naming(pidFile)) == 2 })
-		if code, out, stderr := u.run("task", "list"); code != 0 || !strings.Contains(out, "running") {
-			t.Errorf("beside a running engine: exit %d %s%s", code, out, stderr)
-		}
+		code, out, stderr := u.run("task", "list")
+		expect.True(t, code == 0 && strings.Contains(out, "running"), "beside a running engine: exit %d %s%s", code, out, stderr)
 		cmd.Process.Signal(sig)
 		cmd.Wait()
 		expect.Is(t, cmd.ProcessState.ExitCode(), 130, sig, "exit")
@@ -323,9 +303,8 @@ func TestAKilledEngineIsTakenOver(t *testing.T) {
 	cmd.Wait()
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600))
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); field(out, "status") != "succeeded" {
-		t.Errorf("%s", out)
-	}
+	out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json")
+	expect.True(t, field(out, "status") == "succeeded", "%s", out)
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 	u.ok("store", "check")
@@ -352,12 +331,10 @@ wait
 	cmd.Process.Kill()
 	cmd.Wait()
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"); field(out, "status") != "succeeded" {
-		t.Errorf("%s", out)
-	}
-	if beside, err := os.ReadFile(filepath.Join(u.home, "beside")); err == nil {
-		t.Errorf("the next attempt began while %s", beside)
-	}
+	out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json")
+	expect.True(t, field(out, "status") == "succeeded", "%s", out)
+	beside, err := os.ReadFile(filepath.Join(u.home, "beside"))
+	expect.True(t, err != nil, "the next attempt began while %s", beside)
 }
 
 func TestShellsFindTheirCandidates(t *testing.T) {
@@ -367,7 +344,6 @@ func TestShellsFindTheirCandidates(t *testing.T) {
 	_, err := os.Stat(u.data())
 	expect.Fails(t, err, "completing made a data file")
 	id := field(u.ok("session", "create", "-o", "json"), "session_id")
-	if out := u.ok("__complete", "session", "show", ""); !strings.HasPrefix(out, id+"\t") {
-		t.Errorf("%q", out)
-	}
+	out := u.ok("__complete", "session", "show", "")
+	expect.True(t, strings.HasPrefix(out, id+"\t"), "%q", out)
 }

@@ -80,9 +80,8 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 	good := append(slices.Clone(url), "--header", "Authorization: Bearer the-token-of-alice")
 	for _, era := range []string{"legacy", "auto", "modern"} {
 		code, printed := inspector.Run(append(slices.Clone(good), "--protocol-era", era, "--method", "tools/list")...)
-		if names := listed(t, printed); code != 0 || !slices.Equal(names, all) {
-			t.Errorf("%s over HTTP: exit code %d, %v", era, code, names)
-		}
+		names := listed(t, printed)
+		expect.True(t, code == 0 && slices.Equal(names, all), "%s over HTTP: exit code %d, %v", era, code, names)
 	}
 	for _, c := range doorCalls {
 		if code, printed := call(good, c); code != 0 {
@@ -90,22 +89,17 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 		}
 	}
 	code, printed := inspector.Run(append(slices.Clone(good), "--method", "resources/read", "--uri", "resource://approval-policy/policy.json")...)
-	if code != 0 || !strings.Contains(printed, "own.agent") {
-		t.Errorf("the policy: exit code %d: %s", code, printed)
-	}
+	expect.True(t, code == 0 && strings.Contains(printed, "own.agent"), "the policy: exit code %d: %s", code, printed)
 	for _, header := range [][]string{{"--header", "Authorization: Bearer wrong"}, nil} {
-		if code, printed := inspector.Run(append(append(slices.Clone(url), header...), "--method", "tools/list")...); code == 0 || strings.Contains(printed, `"tools"`) {
-			t.Errorf("%v was taken: %s", header, printed)
-		}
+		code, printed := inspector.Run(append(append(slices.Clone(url), header...), "--method", "tools/list")...)
+		expect.True(t, code != 0 && !strings.Contains(printed, `"tools"`), "%v was taken: %s", header, printed)
 	}
 	// A second one is told who holds the data file, rather than left without an answer.
-	if code, _, stderr := u.run("mcp", "--http", "127.0.0.1:0", "--tokens", tokens); code == 0 || !strings.Contains(stderr, "holds the data file") {
-		t.Errorf("beside an engine: exit %d %s", code, stderr)
-	}
+	code, _, stderr := u.run("mcp", "--http", "127.0.0.1:0", "--tokens", tokens)
+	expect.True(t, code != 0 && strings.Contains(stderr, "holds the data file"), "beside an engine: exit %d %s", code, stderr)
 	stop()
-	if events := u.ok("audit", "list", "--kind", "mcp.refused", "-o", "json"); !strings.Contains(events, "HTTP 401") || strings.Contains(events, "wrong") {
-		t.Errorf("the refusals: %s", events)
-	}
+	events := u.ok("audit", "list", "--kind", "mcp.refused", "-o", "json")
+	expect.True(t, strings.Contains(events, "HTTP 401") && !strings.Contains(events, "wrong"), "the refusals: %s", events)
 	u.ok("audit", "verify")
 }
 

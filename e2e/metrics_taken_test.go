@@ -21,7 +21,5 @@ func TestServeEndsWhenAnAddressIsTaken(t *testing.T) {
 	tokens := filepath.Join(u.home, "tokens")
 	expect.No(t, os.WriteFile(tokens, []byte("tokens: [{operator: alice, role: operator, token: the-token-of-alice}]\n"), 0o600))
 	code, _, stderr := u.run("serve", "--mcp", "127.0.0.1:0", "--tokens", tokens, "--metrics", addr)
-	if code < 1 || !strings.Contains(stderr, addr) {
-		t.Errorf("exit %d, %s", code, stderr)
-	}
+	expect.True(t, code >= 1 && strings.Contains(stderr, addr), "exit %d, %s", code, stderr)
 }

@@ -30,9 +30,8 @@ func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
 	text := "tenant: t_acme\nnotices:\n  - name: hook\n    events: [approval, estop]\n    url: " + srv.URL + "\n" +
 		"  - name: file\n    events: [approval]\n    min_risk: high\n    command: [sh, -c, 'cat >> " + file + "']\n"
 	expect.No(t, os.WriteFile(swarm, []byte(text), 0o600))
-	if out := u.ok("up", swarm); strings.Count(out, "created") < 2 {
-		t.Fatal(out)
-	}
+	out := u.ok("up", swarm)
+	expect.Must(t, strings.Count(out, "created") >= 2, "%v", out)
 	told := func(n int) func() bool {
 		return func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) == n }
 	}
@@ -45,7 +44,6 @@ func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
 	u.ok("estop", "on", "--reason", "smoke") // by a process that tells nothing
 	u.daemon()
 	await(t, "what happened meanwhile", told(2))
-	if out := u.ok("notice", "list"); !strings.Contains(out, "hook") || strings.Contains(out, "failing") {
-		t.Error(out)
-	}
+	out = u.ok("notice", "list")
+	expect.True(t, strings.Contains(out, "hook") && !strings.Contains(out, "failing"), "%v", out)
 }

@@ -154,9 +154,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	opal := d.enter("opal", operator)
 	try("by-task", func() string {
 		code, out, stderr := opal.run(`task dispatch --kind exec.run --input '{"argv":["sh","` + script + `","by-task"],"profile":"open"}' -o json`)
-		if code != 0 {
-			t.Fatalf("exit %d %s", code, stderr)
-		}
+		expect.Must(t, code == 0, "exit %d %s", code, stderr)
 		id := field(out, "task_id")
 		asked := ""
 		await(t, "question about a command with this reach", func() bool {
@@ -171,9 +169,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	// The person at the same terminal is one still, and one only.
 	denied := func(why, stderr string, code int) {
 		t.Helper()
-		if code != 1 || field(stderr, "code") != "DENIED" {
-			t.Errorf("%s: exit %d %s", why, code, stderr)
-		}
+		expect.True(t, code == 1 && field(stderr, "code") == "DENIED", "%s: exit %d %s", why, code, stderr)
 	}
 	approve := func(reason string, more ...string) (int, string) {
 		code, _, stderr := u.run(append([]string{"approval", "approve", critical, "-o", "json", "--reason", reason}, more...)...)
@@ -181,9 +177,8 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	}
 	code, stderr := approve("I looked", "--as", "boss")
 	denied("a name without a person", stderr, code)
-	if code, stderr := approve("I looked"); code != 0 {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	code, stderr = approve("I looked")
+	expect.True(t, code == 0, "exit %d %s", code, stderr)
 	code, stderr = approve("me too")
 	denied("one person twice", stderr, code)
 	u.ok("operator", "set", "chief", "--role", "admin", "--uid", strconv.Itoa(os.Getuid()))
@@ -193,12 +188,10 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	u.ok("operator", "set", "late", "--role", "approver", "--key", key)
 	code, _, stderr = d.enter("late", late).run("approval approve " + critical + " --reason agreed -o json")
 	denied("a person made for it", stderr, code)
-	if got := u.ok("approval", "show", critical, "-o", "json"); field(got, "status") != "open" || !strings.Contains(got, `"by":"`+u.name()+`"`) {
-		t.Errorf("%s", got)
-	}
-	if code, out, stderr := d.enter("dora", signer).run("approval approve " + critical + " --reason agreed"); code != 0 {
-		t.Errorf("a second person: exit %d %s%s", code, out, stderr)
-	}
+	got := u.ok("approval", "show", critical, "-o", "json")
+	expect.True(t, field(got, "status") == "open" && strings.Contains(got, `"by":"`+u.name()+`"`), "%s", got)
+	code, out, stderr := d.enter("dora", signer).run("approval approve " + critical + " --reason agreed")
+	expect.True(t, code == 0, "a second person: exit %d %s%s", code, out, stderr)
 	u.ok("approval", "deny", open, "--reason", "not that")
 	u.ok("task", "wait", task, "--status", "blocked")
 	u.ok("audit", "verify")
@@ -209,19 +202,16 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 func (u *user) unusurped(t *testing.T, open, critical string) {
 	t.Helper()
 	for _, id := range []string{open, critical} {
-		if got := u.ok("approval", "show", id, "-o", "json"); field(got, "status") != "open" || strings.Contains(got, "approved_by") {
-			t.Errorf("%s", got)
-		}
+		got := u.ok("approval", "show", id, "-o", "json")
+		expect.True(t, field(got, "status") == "open" && !strings.Contains(got, "approved_by"), "%s", got)
 	}
 	for _, c := range [][]string{{"operator", "list", "--match", "mallory"}, {"bus", "list"}, {"notice", "list"}, {"budget", "list"}} {
 		expect.Is(t, u.ok(append(c, "-o", "json")...), "", c)
 	}
-	if got := u.ok("estop", "show", "-o", "json"); strings.Contains(got, `"on":true`) {
-		t.Errorf("%s", got)
-	}
-	if got := u.ok("tenant", "list", "-o", "json"); strings.Count(got, "\n") != 1 {
-		t.Errorf("%s", got)
-	}
+	got := u.ok("estop", "show", "-o", "json")
+	expect.True(t, !strings.Contains(got, `"on":true`), "%s", got)
+	got = u.ok("tenant", "list", "-o", "json")
+	expect.True(t, strings.Count(got, "\n") == 1, "%s", got)
 	u.ok("agent", "show", "ada")
 	_, err := os.Stat(filepath.Join(u.home, "stolen.db"))
 	expect.Fails(t, err, "the data file was copied")
@@ -239,8 +229,6 @@ func (u *user) caught(t *testing.T, actor string) {
 		}
 	}
 	for _, secret := range []string{"ssh-ed25519", "two-persons", "fine", "boss"} {
-		if strings.Contains(log, secret) {
-			t.Errorf("the log holds %q, an argument", secret)
-		}
+		expect.True(t, !strings.Contains(log, secret), "the log holds %q, an argument", secret)
 	}
 }

@@ -30,27 +30,22 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 		all.Go(func() { codes[i], _, _ = make(fmt.Sprint("agent", i), "--on", "arch=amd64") })
 	}
 	all.Wait()
-	if list := u.ok("host", "list"); strings.Count(list, "2 of 2") != 2 {
-		t.Errorf("%v\n%s", codes, list)
-	}
+	list := u.ok("host", "list")
+	expect.True(t, strings.Count(list, "2 of 2") == 2, "%v\n%s", codes, list)
 	_, _, stderr := make("more", "--on", "arch=amd64")
 	expect.Has(t, stderr, "ant: it is full, with 2 of 2 agents; bee: it is full")
 	for want, args := range map[string][]string{
 		"give one of them": {"--host", "ant", "--on", "gpu=yes"}, "LABEL=VALUE": {"--on", "gpu"},
 	} {
-		if code, _, stderr := make("bad", args...); code != 2 || !strings.Contains(stderr, want) {
-			t.Errorf("%v: %d %s", args, code, stderr)
-		}
+		code, _, stderr := make("bad", args...)
+		expect.True(t, code == 2 && strings.Contains(stderr, want), "%v: %d %s", args, code, stderr)
 	}
 	u.ok("host", "add", "bee", "--command", "no-such-bee", "--label", "arch=amd64", "--label", "gpu=yes", "--slots", "3")
 	_, out, _ := make("last", "--on", "gpu=yes")
-	if field(out, "host") != "bee" || field(out, "on") != "gpu=yes" {
-		t.Error(out)
-	}
+	expect.True(t, field(out, "host") == "bee" && field(out, "on") == "gpu=yes", "%v", out)
 	expect.Has(t, u.ok("agent", "show", "last"), "gpu=yes")
-	if code, out, stderr := u.run("host", "drain", "bee"); code != 0 || !strings.Contains(out+stderr, "3 agents have their place there: agent") {
-		t.Error(code, out, stderr)
-	}
+	code, out, stderr := u.run("host", "drain", "bee")
+	expect.True(t, code == 0 && strings.Contains(out+stderr, "3 agents have their place there: agent"), "%v %v %v", code, out, stderr)
 	file := filepath.Join(u.home, "swarm.yaml")
 	write := func(text string) {
 		expect.No(t, os.WriteFile(file, []byte(text), 0o600))
@@ -58,19 +53,16 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 	u.ok("host", "add", "cat", "--command", "no-such-cat", "--label", "disk=large")
 	write("agents:\n  - {name: far, project: p, command: [\"true\"], on: disk=large}\n  - {name: by-name, project: p, command: [\"true\"], host: cat, dir: /srv}\n")
 	u.ok("up", file)
-	if out := u.ok("agent", "show", "far", "-o", "json"); field(out, "host") != "cat" || field(out, "on") != "disk=large" || field(out, "dir") != "" {
-		t.Error(out)
-	}
-	if out := u.ok("agent", "show", "by-name", "-o", "json"); field(out, "host") != "cat" || field(out, "dir") != "/srv" {
-		t.Error(out)
-	}
+	out = u.ok("agent", "show", "far", "-o", "json")
+	expect.True(t, field(out, "host") == "cat" && field(out, "on") == "disk=large" && field(out, "dir") == "", "%v", out)
+	out = u.ok("agent", "show", "by-name", "-o", "json")
+	expect.True(t, field(out, "host") == "cat" && field(out, "dir") == "/srv", "%v", out)
 	u.ok("host", "drain", "cat")
 	if out := u.ok("up", file); strings.Count(out, "unchanged") != 2 { // they stay
 		t.Error(out)
 	}
 	write("agents:\n  - {name: far, project: p, command: [\"true\"], on: disk=small}\n")
-	if code, _, stderr := u.run("up", file); code == 0 || !strings.Contains(stderr, "has its place on cat") {
-		t.Error(code, stderr)
-	}
+	code, _, stderr = u.run("up", file)
+	expect.True(t, code != 0 && strings.Contains(stderr, "has its place on cat"), "%v %v", code, stderr)
 	u.ok("audit", "verify")
 }

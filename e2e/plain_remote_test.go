@@ -177,12 +177,10 @@ func TestEveryTaskOfAnOperatorCanBeDoneInLines(t *testing.T) {
 			l.see(`answer`)
 			l.say("quit")
 			// A pipe is told at its end that a line of it was refused.
-			if err := l.s.Wait(); (err != nil) != (name == "without-a-terminal") {
-				t.Error(err)
-			}
-			if out := l.text(); strings.ContainsAny(out, "\x1b│┌─") {
-				t.Errorf("not plain: %q", out)
-			}
+			err := l.s.Wait()
+			expect.True(t, (err != nil) == (name == "without-a-terminal"), "%v", err)
+			out := l.text()
+			expect.True(t, !strings.ContainsAny(out, "\x1b│┌─"), "not plain: %q", out)
 		})
 	}
 }
@@ -214,9 +212,8 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	bob.say("answer")
 	bob.see(`looked at by: ann`)
 	bob.see(`type a number:`)
-	if out := u.ok("operator", "here", "-o", "json"); strings.Count(out, id) != 2 {
-		t.Errorf("who looks: %s", out)
-	}
+	out := u.ok("operator", "here", "-o", "json")
+	expect.True(t, strings.Count(out, id) == 2, "who looks: %s", out)
 	bob.say("7")
 	for _, said := range []string{"anyone", "8h", "3", "it is gone anyway"} {
 		bob.see(`or nothing to leave it open:`)

@@ -109,9 +109,8 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.press(":approval list" + enter)
 	s.see(`approved`)
 	s.see(`denied`)
-	if code := s.leaves(); code != 0 {
-		t.Fatalf("exit code %d", code)
-	}
+	code := s.leaves()
+	expect.Must(t, code == 0, "exit code %d", code)
 	u.ok("--data", data, "audit", "verify")
 	u.ok("--data", data, "audit", "reconcile")
 }
@@ -209,9 +208,7 @@ func TestAccessibleModeAndPipesSpeakPlainLines(t *testing.T) {
 	s := u.sit(80, 24, "--accessible")
 	plainLinesOnly := func(out string) {
 		t.Helper()
-		if strings.Contains(out, "\x1b") || strings.ContainsAny(out, "│┌─") {
-			t.Errorf("not plain: %q", out)
-		}
+		expect.True(t, !strings.Contains(out, "\x1b") && !strings.ContainsAny(out, "│┌─"), "not plain: %q", out)
 	}
 	s.see(`plain lines: accessible mode`)
 	s.press("tenant list\n")
@@ -254,9 +251,8 @@ func TestAScriptIsPlayedVisibly(t *testing.T) {
 	s.see(`fleet 0`)
 	s.see(`tasks 1`)
 	s.see(`seen.txtar: ok`)
-	if code := s.ends(); code != 0 || !colourSGR.MatchString(s.output()) {
-		t.Errorf("exit code %d", code)
-	}
+	code := s.ends()
+	expect.True(t, code == 0 && colourSGR.MatchString(s.output()), "exit code %d", code)
 }
 
 func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
@@ -326,12 +322,8 @@ func TestAHangUpEndsTheCockpitAndItsWorkInOrder(t *testing.T) {
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = s.cmd.Wait()
-	if s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
-		t.Errorf("it did not end by itself: %s", s.cmd.ProcessState)
-	}
-	if alive(pid) {
-		t.Error("its command goes on")
-	}
+	expect.True(t, !s.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled(), "it did not end by itself: %s", s.cmd.ProcessState)
+	expect.True(t, !alive(pid), "its command goes on")
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 	u.ok("store", "check")
@@ -347,9 +339,8 @@ func TestAfterKillNothingIsLost(t *testing.T) {
 	u.ok("store", "check")
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
-	if out := u.ok("task", "list", "-o", "json"); field(out, "task_id") == "" {
-		t.Errorf("the task is lost: %s", out)
-	}
+	out := u.ok("task", "list", "-o", "json")
+	expect.True(t, field(out, "task_id") != "", "the task is lost: %s", out)
 	// The next cockpit ends what the dead one left behind, and runs it anew.
 	expect.No(t, os.Remove(filepath.Join(u.home, "pid")))
 	s = u.sit(80, 24)

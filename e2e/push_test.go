@@ -37,13 +37,11 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 	u.daemon()
 	u.ok("agent", "create", "ada", "--project", "p", "--dir", src, "--tree", "--shell", "read line; echo hers > new; echo '{\"type\":\"result\",\"status\":\"succeeded\"}'")
 	u.ok("agent", "assign", "ada", "write", "--wait")
-	if code, _, stderr := u.run("push", "ada", "--to", "fix"); code != 1 || !strings.Contains(stderr, "project remote p origin URL") {
-		t.Errorf("%d %s", code, stderr)
-	}
+	code, _, stderr := u.run("push", "ada", "--to", "fix")
+	expect.True(t, code == 1 && strings.Contains(stderr, "project remote p origin URL"), "%d %s", code, stderr)
 	for _, url := range []string{"planted.git", "file:planted.git", "ext::sh -c id", "fd::3", "http://git.example.org/x"} {
-		if code, _, stderr := u.run("project", "remote", "p", "origin", url); code != 2 || !strings.Contains(stderr, "not ") {
-			t.Errorf("%s: %d %s", url, code, stderr)
-		}
+		code, _, stderr := u.run("project", "remote", "p", "origin", url)
+		expect.True(t, code == 2 && strings.Contains(stderr, "not "), "%s: %d %s", url, code, stderr)
 	}
 	u.ok("project", "remote", "p", "origin", address+remote)
 	task := field(u.ok("push", "ada", "--to", "fix", "-o", "json"), "task_id")

@@ -46,24 +46,18 @@ func TestOptionsThatReachForTheMachineAreHeldAtEachDoor(t *testing.T) {
 			for _, line := range lines {
 				_, _, stderr := guests[role].run("-o json " + line)
 				denied := strings.Contains(stderr, `"DENIED"`) && strings.Contains(stderr, c.field)
-				if denied == (i+1 >= c.from) || strings.Contains(stderr, "xyzzy") {
-					t.Errorf("%s: %s: %s", role, line, stderr)
-				}
+				expect.True(t, denied != (i+1 >= c.from) && !strings.Contains(stderr, "xyzzy"), "%s: %s: %s", role, line, stderr)
 			}
 		}
 		// The same user on the same machine may: by a command that attaches.
-		if _, _, stderr := u.run("project", "learn", c.runtime, "--options", c.options, "-o", "json"); strings.Contains(stderr, `"DENIED"`) {
-			t.Errorf("attached: %s: %s", c.options, stderr)
-		}
+		_, _, stderr := u.run("project", "learn", c.runtime, "--options", c.options, "-o", "json")
+		expect.True(t, !strings.Contains(stderr, `"DENIED"`), "attached: %s: %s", c.options, stderr)
 	}
-	if n := strings.Count(u.ok("audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n"); n < 10 {
-		t.Errorf("%d refusals in the log", n)
-	}
+	n := strings.Count(u.ok("audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n")
+	expect.True(t, n >= 10, "%d refusals in the log", n)
 	// Over MCP no client has a word for options at all.
 	out := guests["admin"].mcp(`{"name":"create_agent","arguments":{"name":"a","project":"p","role":"r","task":"x","options":{"token_env":"SECRET"}}}`)
-	if !strings.Contains(out, "options") || !strings.Contains(out, "INVALID_INPUT") {
-		t.Errorf("mcp: %s", out)
-	}
+	expect.True(t, strings.Contains(out, "options") && strings.Contains(out, "INVALID_INPUT"), "mcp: %s", out)
 }
 
 // mcp calls a tool by the protocol on stdin and stdout.

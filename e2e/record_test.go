@@ -141,9 +141,7 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	says := func(id string) string {
 		m := messages[id]
-		if m == nil {
-			t.Fatalf("message %s is not in the record", id)
-		}
+		expect.Must(t, m != nil, "message %s is not in the record", id)
 		text := ""
 		for _, p := range m.Content {
 			text += p.Text + p.Name + " " + string(p.Input) + string(p.Output)

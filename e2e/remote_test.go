@@ -47,9 +47,8 @@ func (u *user) daemon(args ...string) *daemon {
 	at, served := regexp.MustCompile(`ssh://(\S+)\n`), regexp.MustCompile(`(?m)^serving .*; interrupt to stop$`)
 	for !served.Match(text) {
 		n, err := said.Read(buf)
-		if text = append(text, buf[:n]...); err != nil {
-			u.t.Fatalf("serve ended: %s", text)
-		}
+		text = append(text, buf[:n]...)
+		expect.Must(u.t, err == nil, "serve ended: %s", text)
 	}
 	if d.said = string(text); at.Match(text) {
 		d.addr = string(at.FindSubmatch(text)[1])
@@ -168,20 +167,16 @@ func TestRolesAreHeldOverSSH(t *testing.T) {
 			expect.Is(t, code == 0, i >= c.from, role, c.line, "exit", code, out, stderr)
 		}
 	}
-	if _, out, _ := guests["viewer"].run("tenant list -o json"); strings.Contains(out, "t_beta") || !strings.Contains(out, "t_acme") {
-		t.Errorf("tenants: %s", out)
-	}
-	if n := strings.Count(u.ok("--tenant", "t_acme", "audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n"); n < 10 {
-		t.Errorf("%d refusals in the log", n)
-	}
+	_, out, _ := guests["viewer"].run("tenant list -o json")
+	expect.True(t, !strings.Contains(out, "t_beta") && strings.Contains(out, "t_acme"), "tenants: %s", out)
+	n := strings.Count(u.ok("--tenant", "t_acme", "audit", "list", "--kind", "operator.refused", "--page-size", "100", "-o", "json"), "\n")
+	expect.True(t, n >= 10, "%d refusals in the log", n)
 	signer, line := pair(t, 0)
 	u.ok("--tenant", "t_beta", "operator", "set", "elsewhere", "--role", "admin", "--key", line)
-	if code, _, stderr := d.enter("anyone", signer).run("task list"); code != 1 || !strings.Contains(stderr, "t_acme, t_beta") {
-		t.Errorf("a key of two tenants: exit %d %s", code, stderr)
-	}
-	if code, _, stderr := d.enter("t_beta", signer).run(`task dispatch --kind exec.run --input '{"argv":["true"]}'`); code != 0 {
-		t.Errorf("its second tenant: exit %d %s", code, stderr)
-	}
+	code, _, stderr := d.enter("anyone", signer).run("task list")
+	expect.True(t, code == 1 && strings.Contains(stderr, "t_acme, t_beta"), "a key of two tenants: exit %d %s", code, stderr)
+	code, _, stderr = d.enter("t_beta", signer).run(`task dispatch --kind exec.run --input '{"argv":["true"]}'`)
+	expect.True(t, code == 0, "its second tenant: exit %d %s", code, stderr)
 }
 
 func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
@@ -204,9 +199,7 @@ func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
 	u.ok("operator", "remove", "bob")
 	select {
 	case code := <-waits:
-		if code == 0 {
-			t.Error("the session went on to its end")
-		}
+		expect.True(t, code != 0, "the session went on to its end")
 	case <-time.After(patience):
 		t.Error("the session goes on")
 	}
@@ -246,12 +239,10 @@ func TestNothingLeadsToAnotherTenantOrAFileOverSSH(t *testing.T) {
 			}
 		}
 	}
-	if code, _, stderr := g.run("tenant show t_beta"); code == 0 || !strings.Contains(stderr, "your key opens t_acme") {
-		t.Errorf("another tenant: exit %d %s", code, stderr)
-	}
-	if code, out, stderr := g.run("tenant show t_acme"); code != 0 {
-		t.Errorf("their own tenant: exit %d %s%s", code, out, stderr)
-	}
+	code, _, stderr := g.run("tenant show t_beta")
+	expect.True(t, code != 0 && strings.Contains(stderr, "your key opens t_acme"), "another tenant: exit %d %s", code, stderr)
+	code, out, stderr := g.run("tenant show t_acme")
+	expect.True(t, code == 0, "their own tenant: exit %d %s%s", code, out, stderr)
 }
 
 func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
@@ -270,17 +261,13 @@ func TestAConnectionThatWaitedDoesNotOutliveItsKey(t *testing.T) {
 	}
 	for _, g := range []*guest{one, unclear} {
 		code, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["true"]}' -o json`)
-		if code == 0 || out != "" {
-			t.Errorf("exit %d %s", code, out)
-		}
+		expect.True(t, code != 0 && out == "", "exit %d %s", code, out)
 	}
-	if out := u.ok("--tenant", "t_acme", "task", "list", "-o", "json"); strings.Contains(out, "task_id") {
-		t.Errorf("work was taken: %s", out)
-	}
+	out := u.ok("--tenant", "t_acme", "task", "list", "-o", "json")
+	expect.True(t, !strings.Contains(out, "task_id"), "work was taken: %s", out)
 	u.ok("--tenant", "t_acme", "operator", "set", "bob", "--role", "operator", "--key", line)
-	if code, _, stderr := d.enter("bob", signer).run("task list"); code != 0 {
-		t.Errorf("the engine afterwards: exit %d %s", code, stderr)
-	}
+	code, _, stderr := d.enter("bob", signer).run("task list")
+	expect.True(t, code == 0, "the engine afterwards: exit %d %s", code, stderr)
 }
 
 // TestTwoOperatorsRaceForTheSameApprovals has each of them answer the same
@@ -319,9 +306,8 @@ func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 	for _, m := range regexp.MustCompile(`"approval_id":"(ap_\w+)"`).FindAllStringSubmatch(strings.Join(asked, ""), -1) {
 		ids = append(ids, m[1])
 	}
-	if slices.Sort(ids); len(slices.Compact(ids)) != races {
-		t.Fatalf("%d approvals wait", len(ids))
-	}
+	slices.Sort(ids)
+	expect.Must(t, len(slices.Compact(ids)) == races, "%d approvals wait", len(ids))
 
 	u.ok("estop", "on", "--reason", "a race") // what is approved is not to run: that would only take time
 	var mu sync.Mutex
@@ -342,15 +328,11 @@ func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, m := range mine.FindAllStringSubmatch(out, -1) {
-				if won[m[1]] != "" || m[2] != name {
-					t.Errorf("%s: %s says that %s answered it, and %q did", m[1], name, m[2], won[m[1]])
-				}
+				expect.True(t, won[m[1]] == "" && m[2] == name, "%s: %s says that %s answered it, and %q did", m[1], name, m[2], won[m[1]])
 				won[m[1]] = name
 			}
 			for _, m := range theirs.FindAllStringSubmatch(stderr, -1) {
-				if told[m[1]] != "" || m[2] == name {
-					t.Errorf("%s: %s is told that %s answered it, %q before", m[1], name, m[2], told[m[1]])
-				}
+				expect.True(t, told[m[1]] == "" && m[2] != name, "%s: %s is told that %s answered it, %q before", m[1], name, m[2], told[m[1]])
 				told[m[1]] = m[2]
 			}
 		})
@@ -358,9 +340,7 @@ func TestTwoOperatorsRaceForTheSameApprovals(t *testing.T) {
 	all.Wait()
 	wins := map[string]int{}
 	for _, id := range ids {
-		if won[id] == "" || told[id] != won[id] {
-			t.Fatalf("%s: answered by %q, the other was told %q", id, won[id], told[id])
-		}
+		expect.Must(t, won[id] != "" && told[id] == won[id], "%s: answered by %q, the other was told %q", id, won[id], told[id])
 		wins[won[id]]++
 	}
 	t.Logf("%v", wins)
@@ -378,17 +358,14 @@ func TestASwarmFileLetsOperatorsIn(t *testing.T) {
 	}
 	write("tenant: t_acme\noperators:\n  - {name: ann, role: approver, keys: ['" + ann + " ann@home']}\n  - {name: bob, role: viewer, keys: ['" + bob + "']}\n")
 	for _, want := range []string{"created", "unchanged"} {
-		if out := u.ok("up", "swarm.yaml"); strings.Count(out, want) < 2 {
-			t.Errorf("want %s:\n%s", want, out)
-		}
+		out := u.ok("up", "swarm.yaml")
+		expect.True(t, strings.Count(out, want) >= 2, "want %s:\n%s", want, out)
 	}
-	if out := u.ok("operator", "list"); !regexp.MustCompile(`ann +approver`).MatchString(out) || !regexp.MustCompile(`bob +viewer`).MatchString(out) {
-		t.Error(out)
-	}
+	out := u.ok("operator", "list")
+	expect.True(t, regexp.MustCompile(`ann +approver`).MatchString(out) && regexp.MustCompile(`bob +viewer`).MatchString(out), "%v", out)
 	write("operators:\n  - name: ann\n    role: king\n    keys: [nonsense]\n")
-	if code, _, stderr := u.run("up", "swarm.yaml"); code != 1 || !strings.Contains(stderr, "swarm.yaml:4") {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	code, _, stderr := u.run("up", "swarm.yaml")
+	expect.True(t, code == 1 && strings.Contains(stderr, "swarm.yaml:4"), "exit %d %s", code, stderr)
 }
 
 func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {

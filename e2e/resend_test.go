@@ -56,9 +56,8 @@ done
 	if code, out, _ := u.run("task", "wait", denied, "--timeout", patience.String(), "-o", "json"); code == 0 && field(out, "status") != "blocked" {
 		t.Errorf("denied: exit %d, %s", code, out)
 	}
-	if out := u.ok("task", "show", denied, "-o", "json"); field(out, "status") != "blocked" {
-		t.Errorf("denied: %s", out)
-	}
+	out := u.ok("task", "show", denied, "-o", "json")
+	expect.True(t, field(out, "status") == "blocked", "denied: %s", out)
 	expect.Is(t, effects(), 1, "effects of one task that was sent once")
 	again := cut(2, os.Kill)
 	approval := u.asksAbout(t, again)
@@ -66,9 +65,8 @@ done
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "quick"), nil, 0o600))
 	u.ok("approval", "approve", approval)
 	u.ok("task", "wait", again, "--timeout", patience.String())
-	if out := u.ok("task", "show", again, "-o", "json"); field(out, "status") != "succeeded" || !strings.Contains(out, `"attempt":0`) {
-		t.Errorf("approved: %s", out)
-	}
+	out = u.ok("task", "show", again, "-o", "json")
+	expect.True(t, field(out, "status") == "succeeded" && strings.Contains(out, `"attempt":0`), "approved: %s", out)
 	expect.Is(t, effects(), 3, "effects of two tasks, one of them sent once more")
 	u.ok("audit", "reconcile")
 }

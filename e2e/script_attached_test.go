@@ -63,9 +63,8 @@ stdout succeeded
 			if code != 0 || !strings.Contains(out, "ok") || strings.Contains(stderr, "world of its own") {
 				t.Fatalf("exit %d %s%s", code, out, stderr)
 			}
-			if text, _ := os.ReadFile(filepath.Join(u.home, "test.txtar")); !strings.Contains(string(text), "-- want/tasks.screen --\n t_acme") {
-				t.Errorf("no screen in:\n%s", text)
-			}
+			text, _ := os.ReadFile(filepath.Join(u.home, "test.txtar"))
+			expect.True(t, strings.Contains(string(text), "-- want/tasks.screen --\n t_acme"), "no screen in:\n%s", text)
 		})
 	}
 	expect.Has(t, d.ok("--tenant", "t_acme", "audit", "list", "--kind", "task.queued", "-o", "json"), `"door":"script"`, "door")
@@ -74,10 +73,8 @@ stdout succeeded
 	if code != 1 || !strings.Contains(stderr, "test.txtar:3: screen") || !strings.Contains(stderr, "screen:\n  | t_acme") {
 		t.Errorf("exit %d %s", code, stderr)
 	}
-	if code, _, stderr = p.play("restart\n", "--data", u.data()); code != 1 {
-		t.Errorf("restart: exit %d %s", code, stderr)
-	}
-	if code, _, stderr = p.play("tenant list\nrestart\n", "--data", u.data()); code != 1 || !strings.Contains(stderr, "runs in another process") {
-		t.Errorf("restart: exit %d %s", code, stderr)
-	}
+	code, _, stderr = p.play("restart\n", "--data", u.data())
+	expect.True(t, code == 1, "restart: exit %d %s", code, stderr)
+	code, _, stderr = p.play("tenant list\nrestart\n", "--data", u.data())
+	expect.True(t, code == 1 && strings.Contains(stderr, "runs in another process"), "restart: exit %d %s", code, stderr)
 }

@@ -90,19 +90,13 @@ await screen /from the script/
 -- input.json --
 {"argv":["echo","from the script"]}
 `, "swarmdeck --script -")
-	if code != 0 || !strings.Contains(out, "stdin: ok") {
-		t.Errorf("exit %d %s%s", code, out, stderr)
-	}
-	if log := u.ok("audit", "list", "--kind", "task.queued", "-o", "json"); !strings.Contains(log, `"actor":"bob"`) || !strings.Contains(log, `"door":"ssh"`) {
-		t.Errorf("who asked: %s", log)
-	}
+	expect.True(t, code == 0 && strings.Contains(out, "stdin: ok"), "exit %d %s%s", code, out, stderr)
+	log := u.ok("audit", "list", "--kind", "task.queued", "-o", "json")
+	expect.True(t, strings.Contains(log, `"actor":"bob"`) && strings.Contains(log, `"door":"ssh"`), "who asked: %s", log)
 	code, _, stderr = bob.run("# first\nversion\n# second\ntask show tk_none\n", "swarmdeck --script -")
-	if code != 1 || !strings.Contains(stderr, "FAIL stdin:4:") || !strings.Contains(stderr, "phase: second") {
-		t.Errorf("exit %d %s", code, stderr)
-	}
-	if code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
-		t.Errorf("a viewer's script: exit %d %s", code, stderr)
-	}
+	expect.True(t, code == 1 && strings.Contains(stderr, "FAIL stdin:4:") && strings.Contains(stderr, "phase: second"), "exit %d %s", code, stderr)
+	code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -")
+	expect.True(t, code == 1 && strings.Contains(stderr, "needs the role operator, you are viewer"), "a viewer's script: exit %d %s", code, stderr)
 }
 
 func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
@@ -126,38 +120,30 @@ func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
 		"cockpit 4000x4000", "cockpit\nresize 4000x4000", "cockpit --tenant t_beta", "cockpit --data " + secret,
 	} {
 		code, out, stderr := admin.run(line+"\n", "swarmdeck --script -")
-		if code == 0 || strings.Contains(out+stderr, "xyzzy") {
-			t.Errorf("%s: exit %d %s%s", line, code, out, stderr)
-		}
+		expect.True(t, code != 0 && !strings.Contains(out+stderr, "xyzzy"), "%s: exit %d %s%s", line, code, out, stderr)
 	}
 	for _, path := range []string{written, secret} {
-		if _, err := os.Stat(path); (err == nil) != (path == secret) {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := os.Stat(path)
+		expect.True(t, (err == nil) == (path == secret), "%s: %v", path, err)
 	}
 	// A script can say it is somebody else; nobody listens.
-	if code, out, stderr := admin.run("session create --name eve -o json\ncapture USER name\nsession create --name mine -o json\nstdout t_acme\n", "swarmdeck --script -"); code != 0 {
-		t.Errorf("exit %d %s%s", code, out, stderr)
-	}
-	if log := u.ok("--tenant", "t_acme", "audit", "list", "--kind", "session.created", "-o", "json"); strings.Contains(log, `"actor":"eve"`) || !strings.Contains(log, `"actor":"bob"`) {
-		t.Errorf("who asked: %s", log)
-	}
+	code, out, stderr := admin.run("session create --name eve -o json\ncapture USER name\nsession create --name mine -o json\nstdout t_acme\n", "swarmdeck --script -")
+	expect.True(t, code == 0, "exit %d %s%s", code, out, stderr)
+	log := u.ok("--tenant", "t_acme", "audit", "list", "--kind", "session.created", "-o", "json")
+	expect.True(t, !strings.Contains(log, `"actor":"eve"`) && strings.Contains(log, `"actor":"bob"`), "who asked: %s", log)
 	for input, want := range map[string]string{
 		"env A=x\n" + strings.Repeat("env A=$A$A\n", 35):  "stdin:1: env",
 		"version\nversion " + strings.Repeat("$A", 100):   "stdin:2: a line",
 		"version\nversion " + strings.Repeat("x", 65<<10): "stdin:2: a line",
 		"session create --name " + strings.Repeat("x", 100) + " -o json\ncapture A name\n" + "version " + strings.Repeat("$A", 65) + "\n": "stdin:3: a line",
 	} {
-		if code, _, stderr := admin.run(input, "swarmdeck --script -"); code == 0 || !strings.Contains(stderr, want) {
-			t.Errorf("want %q: exit %d %.300s", want, code, stderr)
-		}
+		code, _, stderr := admin.run(input, "swarmdeck --script -")
+		expect.True(t, code != 0 && strings.Contains(stderr, want), "want %q: exit %d %.300s", want, code, stderr)
 	}
-	if code, _, stderr := admin.run(strings.Repeat("help task\n", 20_000), "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
-		t.Errorf("a flood: exit %d %.300s", code, stderr)
-	}
-	if code, _, stderr := admin.run("version\n", "swarmdeck --script -"); code != 0 {
-		t.Errorf("afterwards: exit %d %s", code, stderr)
-	}
+	code, _, stderr = admin.run(strings.Repeat("help task\n", 20_000), "swarmdeck --script -")
+	expect.True(t, code == 1 && strings.Contains(stderr, "printed more than"), "a flood: exit %d %.300s", code, stderr)
+	code, _, stderr = admin.run("version\n", "swarmdeck --script -")
+	expect.True(t, code == 0, "afterwards: exit %d %s", code, stderr)
 }
 
 func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
@@ -171,9 +157,8 @@ func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
 		"what was waited for": strings.Repeat("await task "+task+" status=succeeded\n", 2500),
 		"what was captured":   "task show " + task + " -o json\n" + strings.Repeat("capture A input\n", 2500),
 	} {
-		if code, _, stderr := bob.run(lines, "swarmdeck --script -"); code != 1 || !strings.Contains(stderr, "printed more than") {
-			t.Errorf("%s: exit %d %.300s", flood, code, stderr)
-		}
+		code, _, stderr := bob.run(lines, "swarmdeck --script -")
+		expect.True(t, code == 1 && strings.Contains(stderr, "printed more than"), "%s: exit %d %.300s", flood, code, stderr)
 	}
 	for pattern, refused := range map[string]bool{
 		`stdout 'swarmdeck.*[0-9a-z]{1,64}$'`: false, `! stdout '((a{9}){9}){9}'`: false, `! stdout '^$A{0}a{3}$B'`: false,
@@ -198,13 +183,9 @@ func TestLinesArePipedOverSSH(t *testing.T) {
 		t.Errorf("exit %d %q %s", code, out, stderr)
 	}
 	code, out, stderr = bob.run("task show tk_none\nno such\nversion\n", "")
-	if code != 2 || !strings.Contains(stderr, "tk_none") || !strings.Contains(out, "swarmdeck") {
-		t.Errorf("exit %d %s%s", code, out, stderr)
-	}
+	expect.True(t, code == 2 && strings.Contains(stderr, "tk_none") && strings.Contains(out, "swarmdeck"), "exit %d %s%s", code, out, stderr)
 	code, _, stderr = d.client(2, "ann", "viewer").run(lines, "")
-	if code != 1 || !strings.Contains(stderr, "needs the role operator, you are viewer") {
-		t.Errorf("a viewer: exit %d %s", code, stderr)
-	}
+	expect.True(t, code == 1 && strings.Contains(stderr, "needs the role operator, you are viewer"), "a viewer: exit %d %s", code, stderr)
 }
 
 func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
@@ -221,9 +202,8 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	buf, seen := make([]byte, 4096), ""
 	for !strings.Contains(seen, "tick") {
 		n, err := out.Read(buf)
-		if seen += string(buf[:n]); err != nil {
-			t.Fatalf("%v: %s", err, seen)
-		}
+		seen += string(buf[:n])
+		expect.Must(t, err == nil, "%v: %s", err, seen)
 	}
 	// The reader goes: what it followed ends, and the engine goes on.
 	_ = out.Close()
@@ -235,7 +215,6 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 		_ = cmd.Process.Kill()
 		t.Error("the command goes on without its reader")
 	}
-	if code, _, stderr := bob.run("", "version"); code != 0 {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	code, _, stderr := bob.run("", "version")
+	expect.True(t, code == 0, "exit %d %s", code, stderr)
 }

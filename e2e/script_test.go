@@ -76,9 +76,7 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 			code, _, stderr := u.play(c.script)
 			expect.Is(t, code, 1, "exit code")
 			for _, want := range c.want {
-				if !regexp.MustCompile(want).MatchString(stderr) {
-					t.Errorf("no %q in:\n%s", want, stderr)
-				}
+				expect.True(t, regexp.MustCompile(want).MatchString(stderr), "no %q in:\n%s", want, stderr)
 			}
 		})
 	}
@@ -114,43 +112,35 @@ func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
 	code, _, stderr := u.play("tenant create t_script\n")
-	if code != 0 || !strings.Contains(stderr, "a world of its own") {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	expect.Must(t, code == 0 && strings.Contains(stderr, "a world of its own"), "exit code %d: %s", code, stderr)
 	_, err := os.Stat(u.data())
 	expect.Fails(t, err, "a script without --data made the user's data file")
 	data := filepath.Join(u.home, "own.db")
 	for range 2 {
-		if code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data); code != 0 || strings.Contains(stderr, "a world of its own") {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
+		code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data)
+		expect.Must(t, code == 0 && !strings.Contains(stderr, "a world of its own"), "exit code %d: %s", code, stderr)
 	}
-	if code, stdout, stderr := u.run("tenant", "list", "--data", data); code != 0 || !strings.Contains(stdout, "t_script") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
+	code, stdout, stderr := u.run("tenant", "list", "--data", data)
+	expect.True(t, code == 0 && strings.Contains(stdout, "t_script"), "exit code %d: %s%s", code, stdout, stderr)
 	u.env = append(u.env, "SWARMDECK_DATA="+data, "SWARMDECK_TENANT=t_other")
-	if code, _, stderr := u.play("? tenant create t_other\nsession create\n"); code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
-	if code, stdout, stderr := u.run("session", "list", "--tenant", "t_other"); code != 0 || !strings.Contains(stdout, "se_") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
+	code, _, stderr = u.play("? tenant create t_other\nsession create\n")
+	expect.Must(t, code == 0, "exit code %d: %s", code, stderr)
+	code, stdout, stderr = u.run("session", "list", "--tenant", "t_other")
+	expect.True(t, code == 0 && strings.Contains(stdout, "se_"), "exit code %d: %s%s", code, stdout, stderr)
 }
 
 func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
 	text := "# snap\ncockpit 60x15\nawait screen /fleet/\nawait quiet\nsnap empty\n-- other --\nstays\n"
-	if code, _, stderr := u.play(text, "--update"); code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	code, _, stderr := u.play(text, "--update")
+	expect.Must(t, code == 0, "exit code %d: %s", code, stderr)
 	got := expect.Of(os.ReadFile(filepath.Join(u.home, "test.txtar")))(t)
 	if s := string(got); !strings.HasPrefix(s, text) || !strings.Contains(s, "-- want/empty.screen --\n t_default") || !strings.Contains(s, "~ roles\nHHHH") {
 		t.Fatalf("the script is now:\n%s", s)
 	}
-	if code, _, stderr := u.play(string(got)); code != 0 {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	code, _, stderr = u.play(string(got))
+	expect.True(t, code == 0, "exit code %d: %s", code, stderr)
 }
 
 func TestAScriptComesFromStdinToo(t *testing.T) {
@@ -159,18 +149,14 @@ func TestAScriptComesFromStdinToo(t *testing.T) {
 	cmd := u.command("--script", "-")
 	cmd.Stdin = strings.NewReader("# piped\nversion\nstdout nonsense\n")
 	out, err := cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "FAIL stdin:3: no match") {
-		t.Errorf("%v: %s", err, out)
-	}
+	expect.True(t, err != nil && cmd.ProcessState.ExitCode() == 1 && strings.Contains(string(out), "FAIL stdin:3: no match"), "%v: %s", err, out)
 }
 
 func TestTheVerdictIsJSONWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	u := newPlayer(t)
 	code, stdout, _ := u.play("version\n", "-o", "json")
-	if code != 0 || !strings.Contains(stdout, `"ok":true`) {
-		t.Errorf("exit code %d: %s", code, stdout)
-	}
+	expect.True(t, code == 0 && strings.Contains(stdout, `"ok":true`), "exit code %d: %s", code, stdout)
 	code, _, stderr := u.play("# here\n! version\n", "-o", "json")
 	if code != 1 || !strings.Contains(stderr, `"phase":"here"`) || !strings.Contains(stderr, `"line":"2"`) {
 		t.Errorf("exit code %d: %s", code, stderr)

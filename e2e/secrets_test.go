@@ -54,9 +54,8 @@ func TestASecretIsSeenNowhere(t *testing.T) {
 	ok := func(args ...string) string {
 		t.Helper()
 		code, out, errs := u.run(args...)
-		if fmt.Fprintf(&seen, "%q\n%s%s\n", args, out, errs); code != 0 {
-			t.Fatalf("%q: exit %d\n%s%s", args, code, out, errs)
-		}
+		fmt.Fprintf(&seen, "%q\n%s%s\n", args, out, errs)
+		expect.Must(t, code == 0, "%q: exit %d\n%s%s", args, code, out, errs)
 		return out
 	}
 	u.ok("tenant", "create", "t_acme")
@@ -93,25 +92,22 @@ agents:
 	ok("agent", "create", "teller", "--project", "p", "--env", "V="+canaries[1], "--env", "OTHER=@ONE", "--", "sh", "agent.sh")
 	seen.Reset() // the line itself was typed
 	ok("up", swarm)
-	if out := ok("up", swarm, "-o", "json"); !strings.Contains(out, `"unchanged"`) || strings.Contains(out, `"changed"`) {
-		t.Errorf("applied once more: %s", out)
-	}
+	out := ok("up", swarm, "-o", "json")
+	expect.True(t, strings.Contains(out, `"unchanged"`) && !strings.Contains(out, `"changed"`), "applied once more: %s", out)
 	for _, agent := range []string{"teller", "filed"} {
 		task := field(ok("agent", "assign", agent, "say it", "--wait", "-o", "json"), "task_id")
 		for _, form := range []string{"json", "wide"} {
 			try("agent", "show", agent, "-o", form)
-			if out := ok("agent", "log", agent, "--page-size", "100", "-o", form); strings.Count(out, "[secret ") != 9 {
-				t.Errorf("what %s said: %s", agent, out)
-			}
+			out := ok("agent", "log", agent, "--page-size", "100", "-o", form)
+			expect.True(t, strings.Count(out, "[secret ") == 9, "what %s said: %s", agent, out)
 			try("agent", "history", agent, "-o", form)
 			try("result", "show", task, "-o", form)
 			try("task", "show", task, "-o", form)
 			try("task", "log", task, "-o", form)
 		}
 	}
-	if out := ok("agent", "show", "teller", "-o", "json"); !strings.Contains(out, `"V":"@teller_V"`) || !strings.Contains(out, `"OTHER":"@ONE"`) {
-		t.Errorf("what is recorded of an agent: %s", out)
-	}
+	out = ok("agent", "show", "teller", "-o", "json")
+	expect.True(t, strings.Contains(out, `"V":"@teller_V"`) && strings.Contains(out, `"OTHER":"@ONE"`), "what is recorded of an agent: %s", out)
 	for i := range 2 { // the value that is known is not kept twice
 		task := field(ok("task", "dispatch", "--kind", "exec.run", "--input", "@"+task, "--wait", "-o", "json"), "task_id")
 		out := ok("task", "show", task, "-o", "json")
@@ -127,9 +123,8 @@ agents:
 	expect.Has(t, ok("result", "show", flood, "-o", "json"), `"spill":`, "nothing was spilled")
 	ok("skill", "load", "skill.yaml")
 	expect.Has(t, try("skill", "invoke", "tell", "--params", "{}", "--wait", "-o", "json"), "succeeded", "the skill")
-	if code, _, errs := u.run("secret", "delete", "ONE"); code != 0 {
-		t.Fatal(errs)
-	}
+	code, _, errs := u.run("secret", "delete", "ONE")
+	expect.Must(t, code == 0, "%v", errs)
 	expect.Is(t, try("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["true"],"env":{"V":"@ONE"}}`), "", "a secret that is gone is given")
 	for _, line := range []string{
 		"secret list", "agent list", "task list", "result list", "approval list", "decision list", "audit list --page-size 100", "skill list", "skill show tell",
@@ -165,10 +160,7 @@ agents:
 		look(path, data)
 		return err
 	})
-	if err != nil || files < 8 {
-		t.Errorf("%d files were looked at: %v", files, err)
-	}
-	if info, err := os.Stat(u.data() + ".secrets.key"); err != nil || info.Mode() != 0o600 {
-		t.Errorf("the key: %v %v", info, err)
-	}
+	expect.True(t, err == nil && files >= 8, "%d files were looked at: %v", files, err)
+	info, err := os.Stat(u.data() + ".secrets.key")
+	expect.True(t, err == nil && info.Mode() == 0o600, "the key: %v %v", info, err)
 }

@@ -55,15 +55,12 @@ func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	// They stand still until the next engine ends them.
 
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
-	if out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json", "--status", "failed"); field(out, "status") != "failed" {
-		t.Errorf("the call that was cut: %s", out)
-	}
-	if out := u.ok(read...); field(out, "status") != "succeeded" {
-		t.Errorf("%s", out)
-	}
-	if pids := u.servers(); len(pids) != 0 {
-		t.Errorf("servers that outlive their engine: %v", pids)
-	}
+	out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json", "--status", "failed")
+	expect.True(t, field(out, "status") == "failed", "the call that was cut: %s", out)
+	out = u.ok(read...)
+	expect.True(t, field(out, "status") == "succeeded", "%s", out)
+	pids := u.servers()
+	expect.True(t, len(pids) == 0, "servers that outlive their engine: %v", pids)
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
 	u.ok("store", "check")

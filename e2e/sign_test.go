@@ -26,27 +26,21 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 	u.ok("policy", "terms", "--sign", "high")
 	task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-rf","x"]}`, "-o", "json"), "task_id")
 	id := field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id")
-	if code, _, stderr := dora.run("", "approval approve "+id+" --reason fine"); code != 1 || !strings.Contains(stderr, "has to be signed") {
-		t.Errorf("unsigned: exit %d %s", code, stderr)
-	}
-	if code, _, stderr := u.run("approval", "approve", id, "--reason", "fine"); code != 1 || !strings.Contains(stderr, "has to be signed") {
-		t.Errorf("unsigned here: exit %d %s", code, stderr)
-	}
+	code, _, stderr := dora.run("", "approval approve "+id+" --reason fine")
+	expect.True(t, code == 1 && strings.Contains(stderr, "has to be signed"), "unsigned: exit %d %s", code, stderr)
+	code, _, stderr = u.run("approval", "approve", id, "--reason", "fine")
+	expect.True(t, code == 1 && strings.Contains(stderr, "has to be signed"), "unsigned here: exit %d %s", code, stderr)
 	code, statement, stderr := dora.run("", "approval statement "+id+" --answer approve --reason 'I looked'")
-	if code != 0 {
-		t.Fatalf("exit %d %s", code, stderr)
-	}
+	expect.Must(t, code == 0, "exit %d %s", code, stderr)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "statement")
 	expect.No(t, os.WriteFile(path, []byte(statement), 0o600))
-	if out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "swarmdeck", "-f", dora.key(), path).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("ssh-keygen", "-Y", "sign", "-n", "swarmdeck", "-f", dora.key(), path).CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 	signature := expect.Of(os.ReadFile(path + ".sig"))(t)
 	answer := "approval answer '" + strings.TrimSpace(statement) + "' --signature -"
-	if code, _, stderr := dora.run(string(signature), strings.Replace(answer, "I looked", "He looked", 1)); code != 1 || !strings.Contains(stderr, "signature") {
-		t.Errorf("another reason: exit %d %s", code, stderr)
-	}
+	code, _, stderr = dora.run(string(signature), strings.Replace(answer, "I looked", "He looked", 1))
+	expect.True(t, code == 1 && strings.Contains(stderr, "signature"), "another reason: exit %d %s", code, stderr)
 	if code, out, stderr := dora.run(string(signature), answer); code != 0 || !strings.Contains(out, "approved") {
 		t.Fatalf("exit %d %s%s", code, out, stderr)
 	}
@@ -56,9 +50,7 @@ func TestAnAnswerIsSignedOnTheMachineOfWhoAnswers(t *testing.T) {
 	line := u.ok("decision", "export", id, "--out", "proof")
 	check := exec.Command("sh", "-c", line)
 	check.Dir = filepath.Join(u.home, "proof")
-	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), `Good "swarmdeck" signature for dora`) {
-		t.Errorf("%v\n%s", err, out)
-	}
+	expect.Has(t, string(expect.Of(check.CombinedOutput())(t)), `Good "swarmdeck" signature for dora`)
 }
 
 // TestAnAttachedCockpitSignsWhereItsOperatorSits has `attach` ask at its own terminal,
@@ -110,9 +102,8 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			s.see(`wants your signature`)
 			s.press("n")
 			s.see(`not signed at the machine`)
-			if open := u.ok("approval", "list", "--open"); !strings.Contains(open, "rm -rf x") {
-				t.Fatalf("it was answered: %s", open)
-			}
+			open := u.ok("approval", "list", "--open")
+			expect.Must(t, strings.Contains(open, "rm -rf x"), "it was answered: %s", open)
 			deny("never")
 			time.Sleep(time.Second)
 			s.press("y")

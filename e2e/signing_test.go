@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -19,9 +20,7 @@ func (u *user) asks(t *testing.T, line ...string) []string {
 	t.Helper()
 	code, out, errs := u.run(line...)
 	found := trustLine.FindStringSubmatch(out + errs)
-	if code == 0 || found == nil {
-		t.Fatalf("%v: exit code %d, and no word of what helps: %s %s", line, code, out, errs)
-	}
+	expect.Must(t, code != 0 && found != nil, "%v: exit code %d, and no word of what helps: %s %s", line, code, out, errs)
 	return append([]string{"--tenant", found[1]}, strings.Fields(found[2])...)
 }
 
@@ -55,16 +54,13 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 			u.ok("--tenant", tenant, "session", "create")
 		}
 	}
-	if out := first.ok("--tenant", "t_aa", "audit", "key", "show"); strings.Count(out, "signs") != 2 {
-		t.Errorf("keys: %s", out)
-	}
+	out := first.ok("--tenant", "t_aa", "audit", "key", "show")
+	expect.True(t, strings.Count(out, "signs") == 2, "keys: %s", out)
 	// What the dead one had, the other takes that may sign, and only that.
 	endFirst(unix.SIGKILL)
 	second.ok("--tenant", "t_aa", "session", "create")
 	asks := second.asks(t, "--tenant", "t_bb", "session", "create")
-	if asks[1] != "t_bb" || asks[len(asks)-1] != trust[len(trust)-1] {
-		t.Errorf("asks by %v, and asked by %v before", asks, trust)
-	}
+	expect.True(t, asks[1] == "t_bb" && asks[len(asks)-1] == trust[len(trust)-1], "asks by %v, and asked by %v before", asks, trust)
 	await(t, "trouble of the tenant that the second can't take", func() bool {
 		code, out, _ := second.run("tenant", "troubles", "-o", "json")
 		return code == 0 && strings.Contains(out, "audit key trust")

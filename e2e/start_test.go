@@ -27,9 +27,7 @@ func TestPackagesDoNextToNothingBeforeMain(t *testing.T) {
 	cmd.Env = append(cmd.Env, "GODEBUG=inittrace=1")
 	var trace strings.Builder
 	cmd.Stderr = &trace
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("version: %v\n%s", err, &trace)
-	}
+	expect.No(t, cmd.Run(), "version", &trace)
 	line := regexp.MustCompile(`(?m)^init (\S+) @.* clock, (\d+) bytes, (\d+) allocs$`)
 	all, ours := 0, 0
 	for _, m := range line.FindAllStringSubmatch(trace.String(), -1) {
@@ -44,9 +42,7 @@ func TestPackagesDoNextToNothingBeforeMain(t *testing.T) {
 			t.Errorf("%s allocates %d bytes in %d pieces before main, more than %d or %d: make its values when they are first needed", m[1], size, allocs, mostOfOurs, mostAllocs)
 		}
 	}
-	if ours == 0 {
-		t.Fatalf("no package of ours is in the trace:\n%s", &trace)
-	}
+	expect.Must(t, ours != 0, "no package of ours is in the trace:\n%s", &trace)
 	if all > firstCollect {
 		t.Errorf("packages allocate %d bytes before main, more than %d: garbage is collected while the program starts", all, firstCollect)
 	}

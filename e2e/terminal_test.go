@@ -160,9 +160,8 @@ func TestTheWheelScrollsUnlessTheProgramAsksForTheMouse(t *testing.T) {
 		s.gone(`you type`)
 		expect.Is(t, s.leaves(), 0, "exit code")
 		out := s.output()
-		if on, off := strings.LastIndex(out, "\x1b[?1002h"), strings.LastIndex(out, "\x1b[?1002l"); on < 0 || off < on {
-			t.Error("the mouse is not given back")
-		}
+		on, off := strings.LastIndex(out, "\x1b[?1002h"), strings.LastIndex(out, "\x1b[?1002l")
+		expect.True(t, on >= 0 && off >= on, "the mouse is not given back")
 	})
 }
 
@@ -187,9 +186,8 @@ func TestAHostileProgramChangesNothingOutsideItsPane(t *testing.T) {
 			t.Errorf("the frame is broken:\n%s", s.screen())
 		}
 		for _, row := range rows[2 : h-2] {
-			if r := []rune(row); len(r) != w || r[0] != '│' || r[w-1] != '│' {
-				t.Errorf("the frame is broken at %q", row)
-			}
+			r := []rune(row)
+			expect.True(t, len(r) == w && r[0] == '│' && r[w-1] == '│', "the frame is broken at %q", row)
 		}
 		expect.Is(t, clean.FindString(s.output()), "", "reaches the operator's terminal")
 		s.press(detach)

@@ -166,9 +166,8 @@ func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
 	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", input, "--max-attempts", "1", "-o", "json")
 	d.run("task", "wait", field(task, "task_id"))
 	tree := c.trace(field(task, "trace_id"), "task exec.run", "run exec.run", "queue")
-	if want := "task exec.run !exit_nonzero\n  queue\n  run exec.run !exit_nonzero\n"; tree != want {
-		t.Errorf("%s\nwant\n%s", tree, want)
-	}
+	want := "task exec.run !exit_nonzero\n  queue\n  run exec.run !exit_nonzero\n"
+	expect.True(t, tree == want, "%s\nwant\n%s", tree, want)
 	// What the process was given as its parent is the span of its run.
 	out := d.ok("result", "show", field(task, "task_id"), "-o", "json")
 	c.mu.Lock()
@@ -213,19 +212,15 @@ func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 		t.Fatalf("the trace of who asked was not taken up: %s", task)
 	}
 	tree := c.trace("4bf92f3577b34da6a3ce929d0e0e4736", "    task exec.run")
-	if want := "task exec.run\n  queue\n  run exec.run !killed\n  queue\n  run exec.run\n    task exec.run\n      queue\n      run exec.run\n"; tree != want {
-		t.Errorf("%s\nwant\n%s", tree, want)
-	}
+	want := "task exec.run\n  queue\n  run exec.run !killed\n  queue\n  run exec.run\n    task exec.run\n      queue\n      run exec.run\n"
+	expect.True(t, tree == want, "%s\nwant\n%s", tree, want)
 	_, out, _ := d.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","/nonexistent-dir"]}`, "--trace", "00000000000000000000000000000abc", "-o", "json")
 	id := field(d.ok("approval", "list", "--open", "-o", "json"), "approval_id")
 	d.ok("approval", "deny", id, "--reason", "secret reason", "--abort")
 	tree = c.trace("00000000000000000000000000000abc", "task exec.run", "approval")
-	if want := "task exec.run !approval_denied\n  approval\n  decide task.start\n  queue\n  decide task.start\n"; tree != want {
-		t.Errorf("%s of %s\nwant\n%s", tree, out, want)
-	}
-	if strings.Contains(c.said(), "secret") {
-		t.Error("a reason was told")
-	}
+	want = "task exec.run !approval_denied\n  approval\n  decide task.start\n  queue\n  decide task.start\n"
+	expect.True(t, tree == want, "%s of %s\nwant\n%s", tree, out, want)
+	expect.True(t, !strings.Contains(c.said(), "secret"), "a reason was told")
 }
 
 func TestAnAgentsTurnIsTracedWithItsTools(t *testing.T) {
@@ -259,12 +254,9 @@ func TestTheStepsOfASkillAreBelowIt(t *testing.T) {
 	d.ok("skill", "load", example)
 	run := d.ok("skill", "invoke", "fetch", "--params", `{"room":"kitchen"}`, "--wait", "-o", "json")
 	tree := c.trace(field(run, "trace_id"), "task skill.invoke", "skill grasp")
-	if want := "\n  run skill.invoke\n    skill fetch\n      skill navigate\n      skill detect\n      skill grasp\n"; !strings.Contains(tree, want) {
-		t.Errorf("%s\nwant\n%s", tree, want)
-	}
-	if strings.Contains(c.said(), "kitchen") {
-		t.Error("a parameter was told")
-	}
+	want := "\n  run skill.invoke\n    skill fetch\n      skill navigate\n      skill detect\n      skill grasp\n"
+	expect.True(t, strings.Contains(tree, want), "%s\nwant\n%s", tree, want)
+	expect.True(t, !strings.Contains(c.said(), "kitchen"), "a parameter was told")
 }
 
 func TestACollectorThatIsAwayCostsNothingAndGetsAllLater(t *testing.T) {
@@ -278,7 +270,5 @@ func TestACollectorThatIsAwayCostsNothingAndGetsAllLater(t *testing.T) {
 	for _, id := range traces {
 		c.trace(id, "task exec.run", "run exec.run")
 	}
-	if c.down.Load() >= 0 {
-		t.Error("it was never away")
-	}
+	expect.True(t, c.down.Load() < 0, "it was never away")
 }

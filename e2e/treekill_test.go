@@ -254,33 +254,25 @@ func (k *treeKills) round(n int) {
 		work = k.git(k.src, "rev-parse", "main^{tree}")
 	} else if !k.settled(old) { // it was never asked for
 		k.whole(op, status, notes, own, work)
-		if now := k.git(k.src, "rev-parse", "main"); now != before {
-			k.t.Fatalf("round %d: %s: no task, and main is at %s instead of %s", n, op, now, before)
-		}
+		now := k.git(k.src, "rev-parse", "main")
+		expect.Must(k.t, now == before, "round %d: %s: no task, and main is at %s instead of %s", n, op, now, before)
 		k.ok(args...)
 	}
 	k.whole(op, status, notes, own, work)
 	now := k.git(k.src, "rev-parse", "main")
 	switch op {
 	case "create":
-		if now != before {
-			k.t.Fatalf("round %d: main moved", n)
-		}
+		expect.Must(k.t, now == before, "round %d: main moved", n)
 	case "push":
-		if got := k.git(k.remote, "rev-parse", k.agent+"^{tree}"); got != work || now != before {
-			k.t.Fatalf("round %d: %s was pushed, the work is %s", n, got, work)
-		}
-		if c := k.git(k.remote, "rev-list", "--count", before+".."+k.agent); c != "1" {
-			k.t.Fatalf("round %d: %s commits were pushed", n, c)
-		}
+		got := k.git(k.remote, "rev-parse", k.agent+"^{tree}")
+		expect.Must(k.t, got == work && now == before, "round %d: %s was pushed, the work is %s", n, got, work)
+		c := k.git(k.remote, "rev-list", "--count", before+".."+k.agent)
+		expect.Must(k.t, c == "1", "round %d: %s commits were pushed", n, c)
 	case "undo":
-		if now != want {
-			k.t.Fatalf("round %d: undone to %s, want %s", n, now, want)
-		}
+		expect.Must(k.t, now == want, "round %d: undone to %s, want %s", n, now, want)
 	default:
-		if c := k.git(k.src, "rev-list", "--count", "--first-parent", before+".."+now); c != fmt.Sprint(commits) {
-			k.t.Fatalf("round %d: %s: %s commits, want %d", n, op, c, commits)
-		}
+		c := k.git(k.src, "rev-list", "--count", "--first-parent", before+".."+now)
+		expect.Must(k.t, c == fmt.Sprint(commits), "round %d: %s: %s commits, want %d", n, op, c, commits)
 		got := k.git(k.src, "rev-parse", "main^{tree}")
 		if op != "file" && op != "hunk" && got != work {
 			k.t.Fatalf("round %d: %s: main holds %s, the tree of the agent %s", n, op, got, work)

@@ -377,9 +377,7 @@ func (d *trials) check() {
 			if who == root {
 				who = "root"
 			}
-			if !slices.Contains(might, who) {
-				t.Errorf("%s (%s): %s by %s, who may not", a.ApprovalID, dir, dec.Decision, who)
-			}
+			expect.True(t, slices.Contains(might, who), "%s (%s): %s by %s, who may not", a.ApprovalID, dir, dec.Decision, who)
 			if dec.Proof != prints[who] || dec.Proof == "" {
 				t.Errorf("%s: %s by %s with the proof %q, want %s", a.ApprovalID, dec.Decision, who, dec.Proof, prints[who])
 			}
@@ -416,9 +414,7 @@ func (d *trials) check() {
 	})) != d.dirs {
 		t.Errorf("%d directories were made, %d are left and %d were allowed to go", d.dirs, len(left), gone)
 	}
-	if answers == 0 || gone == 0 {
-		t.Errorf("%d answers, %d effects: nothing was tried", answers, gone)
-	}
+	expect.True(t, answers != 0 && gone != 0, "%d answers, %d effects: nothing was tried", answers, gone)
 	t.Logf("%d approvals, %d answers, %d effects, %d signatures", len(approvals), answers, gone, len(d.proofs))
 	d.ok("audit", "verify")
 	d.ok("audit", "reconcile")

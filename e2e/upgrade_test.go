@@ -29,9 +29,7 @@ func next(t *testing.T) string {
 	} {
 		from := expect.Of(filepath.Abs(path))(t)
 		text, err := os.ReadFile(from)
-		if err != nil || strings.Count(string(text), change[0]) != 1 {
-			t.Fatalf("%s: %v, or it has not %q once", path, err, change[0])
-		}
+		expect.Must(t, err == nil && strings.Count(string(text), change[0]) == 1, "%s: %v, or it has not %q once", path, err, change[0])
 		to := filepath.Join(t.TempDir(), filepath.Base(path))
 		expect.No(t, os.WriteFile(to, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600))
 		replace[from] = to
@@ -168,9 +166,8 @@ func TestEnginesOfADatabaseAreUpgradedOneAfterAnother(t *testing.T) {
 		n := 0
 		for _, m := range machines {
 			for _, id := range m.made[tenant] {
-				if n++; !slices.Contains(listed, id) {
-					t.Errorf("%s of %s was acknowledged and is not there", id, tenant)
-				}
+				n++
+				expect.True(t, slices.Contains(listed, id), "%s of %s was acknowledged and is not there", id, tenant)
 			}
 		}
 		t.Logf("%s has %d sessions that were acknowledged", tenant, n)

@@ -28,18 +28,14 @@ func TestTheViewsOfADatabaseSayWhatTheCommandsSay(t *testing.T) {
 		}
 		said := rows(t, u.ok(kind.noun, "list", "-o", "json", "--page-size", "100"))
 		told := rows(t, cluster.SQL(t, "views", "select row_to_json(v) from "+view+" v"))
-		if len(said) == 0 || len(said) != len(told) {
-			t.Fatalf("%s list has %d, the view %d", kind.noun, len(said), len(told))
-		}
+		expect.Must(t, len(said) != 0 && len(said) == len(told), "%s list has %d, the view %d", kind.noun, len(said), len(told))
 		byID := map[any]map[string]any{}
 		for _, row := range told {
 			byID[row[kind.id]] = row
 		}
 		for _, want := range said {
 			row := byID[want[kind.id]]
-			if row == nil {
-				t.Errorf("%s %v is not in the view", kind.noun, want[kind.id])
-			}
+			expect.True(t, row != nil, "%s %v is not in the view", kind.noun, want[kind.id])
 			for column, got := range row {
 				if column != "record" && !same(got, member(want, column)) {
 					t.Errorf("%s %v: %s is %v, want %v", kind.noun, want[kind.id], column, got, member(want, column))

@@ -30,9 +30,8 @@ func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", code, out, stderr)
 	}
 	u.ok("session", "create")
-	if out := u.ok("audit", "verify"); !strings.Contains(out, "from event 4 on, signed by ") || !strings.Contains(out, "from event 2 to 3, the first") {
-		t.Error(out)
-	}
+	out := u.ok("audit", "verify")
+	expect.True(t, strings.Contains(out, "from event 4 on, signed by ") && strings.Contains(out, "from event 2 to 3, the first"), "%v", out)
 	u.copyFile(key, filepath.Join(u.home, "old.key"))
 	const want = "was not signed by the key before it"
 	for _, line := range [][]string{{"session", "list"}, {"session", "create"}, {"audit", "key", "rotate"}, {"session", "create"}} {
@@ -41,15 +40,11 @@ func TestAnExchangedKeyIsToldAtOpenAndByVerifyForEver(t *testing.T) {
 		}
 	}
 	code, out, _ := u.run("audit", "verify")
-	if code != 1 || strings.Count(out, want) != 1 {
-		t.Errorf("verify: exit %d: %s", code, out)
-	}
-	if out := u.ok("audit", "key", "show"); strings.Count(out, "UNSIGNED") != 1 {
-		t.Error(out)
-	}
-	if code, out, _ := u.run("doctor", "-o", "json"); code != 1 || !strings.Contains(out, want) {
-		t.Errorf("doctor: exit %d: %s", code, out)
-	}
+	expect.True(t, code == 1 && strings.Count(out, want) == 1, "verify: exit %d: %s", code, out)
+	out = u.ok("audit", "key", "show")
+	expect.True(t, strings.Count(out, "UNSIGNED") == 1, "%v", out)
+	code, out, _ = u.run("doctor", "-o", "json")
+	expect.True(t, code == 1 && strings.Contains(out, want), "doctor: exit %d: %s", code, out)
 }
 
 func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
@@ -66,9 +61,8 @@ func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
 	u.ok("session", "create")
 	expect.No(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	_ = d.cmd.Wait()
-	if out := u.ok("audit", "verify"); strings.Contains(out, "put back") {
-		t.Error(out)
-	}
+	out := u.ok("audit", "verify")
+	expect.True(t, !strings.Contains(out, "put back"), "%v", out)
 	expect.Has(t, u.ok("audit", "verify", "--witness", kept), kept)
 
 	u.copyFile(u.data(), early)

@@ -13,8 +13,6 @@ func TestACardOfATaskThatLeftIsShown(t *testing.T) {
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	for _, id := range ask(t, e, 1) {
 		card, err := e.Judge.Card(t.Context(), alice.Tenant, id)
-		if err != nil || !slices.Contains(card.Around.Behind, "task "+card.TaskID+", which can't be read") {
-			t.Errorf("%+v, %v", card.Around, err)
-		}
+		expect.True(t, err == nil && slices.Contains(card.Around.Behind, "task "+card.TaskID+", which can't be read"), "%+v, %v", card.Around, err)
 	}
 }

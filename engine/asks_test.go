@@ -49,13 +49,10 @@ func asStored(t *testing.T, e *Engine, step string) {
 	}
 	slices.SortFunc(want, judge.MoreUrgent)
 	got := e.Snapshot(alice.Tenant).Approvals
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d approvals, %d are stored", step, len(got), len(want))
-	}
+	expect.Must(t, len(got) == len(want), "%s: %d approvals, %d are stored", step, len(got), len(want))
 	for i := range want {
-		if g, w := fmt.Sprintf("%+v", *got[i]), fmt.Sprintf("%+v", *want[i]); g != w {
-			t.Errorf("%s: approval %d is\n%s\nstored is\n%s", step, i, g, w)
-		}
+		g, w := fmt.Sprintf("%+v", *got[i]), fmt.Sprintf("%+v", *want[i])
+		expect.True(t, g == w, "%s: approval %d is\n%s\nstored is\n%s", step, i, g, w)
 	}
 }
 
@@ -115,9 +112,7 @@ func TestALookAtASnapshotReadsNothingThatIsStored(t *testing.T) {
 		t.Errorf("%d approvals, %+v, %+v, %+v: %v", len(s.Approvals), s.Counts, s.Bus, s.Budgets, s.Err)
 	}
 	events, err := e.Audit.List(t.Context(), alice.Tenant, core.Filter{Size: 1})
-	if err != nil || s.AuditSeq != uint64(events.Info.Total) {
-		t.Errorf("%d events, the snapshot says %d: %v", events.Info.Total, s.AuditSeq, err)
-	}
+	expect.True(t, err == nil && s.AuditSeq == uint64(events.Info.Total), "%d events, the snapshot says %d: %v", events.Info.Total, s.AuditSeq, err)
 }
 
 // idle runs nothing: its tasks stay queued.

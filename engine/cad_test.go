@@ -24,29 +24,23 @@ func TestCADAgentsStandBesideAllOthers(t *testing.T) {
 	bell := e.Watch(ctx)
 	expect.No(t, errors.Join(create("ann"), create("bob")))
 	<-bell
-	if s := e.Snapshot(alice.Tenant); s.Err != nil || len(s.CADAgents) != 2 || s.CADAgents[0].AgentID != "ann" || s.CADAgents[0].Shown() != "idle" {
-		t.Errorf("%+v", s)
-	}
+	s := e.Snapshot(alice.Tenant)
+	expect.True(t, s.Err == nil && len(s.CADAgents) == 2 && s.CADAgents[0].AgentID == "ann" && s.CADAgents[0].Shown() == "idle", "%+v", s)
 	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: "ann", Project: "p", Role: "r", Command: []string{"x"}}); !errors.Is(err, core.Kind(core.Conflict)) {
 		t.Errorf("two agents with one name: %v", err)
 	}
 	expect.Of(e.Fleet.Create(ctx, alice, fleet.Create{Name: "zoe", Project: "p", Role: "r", Command: []string{"x"}}))(t)
 	expect.Err(t, create("zoe"), core.Kind(core.Conflict), "two agents with one name")
-	if all := e.Parties(alice.Tenant); len(all) != 3 {
-		t.Errorf("parties: %v", all)
-	}
+	all := e.Parties(alice.Tenant)
+	expect.True(t, len(all) == 3, "parties: %v", all)
 	_, err := e.Bus.Accept(ctx, alice, bus.Send{Recipient: "ann", Payload: core.Raw(`{}`)})
 	expect.No(t, err, "to its mailbox")
 	_, err = e.CAD.Execute(ctx, alice, cad.Operation{AgentID: "ann", Method: "entity.create_point"})
 	expect.Err(t, err, core.Kind(core.Unavailable), "without workers")
-	if s := e.Snapshot(alice.Tenant); s.CADAgents[0].Shown() != "failed" {
-		t.Errorf("after a failure: %s", s.CADAgents[0].Shown())
-	}
+	expect.Is(t, e.Snapshot(alice.Tenant).CADAgents[0].Shown(), "failed", "after a failure")
 	expect.Of(e.CAD.ShutdownAgent(ctx, alice, "bob"))(t)
-	if s := e.Snapshot(alice.Tenant); len(s.CADAgents) != 1 {
-		t.Errorf("%+v", s.CADAgents)
-	}
-	if deltas, err := e.Reconcile(ctx, alice.Tenant); err != nil || len(deltas) > 0 {
-		t.Errorf("%+v, %v", deltas, err)
-	}
+	s = e.Snapshot(alice.Tenant)
+	expect.True(t, len(s.CADAgents) == 1, "%+v", s.CADAgents)
+	deltas, err := e.Reconcile(ctx, alice.Tenant)
+	expect.True(t, err == nil && len(deltas) == 0, "%+v, %v", deltas, err)
 }

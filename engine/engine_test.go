@@ -54,9 +54,7 @@ func open(t testing.TB) (*Engine, *flaky) {
 	e := expect.Of(Open(t.Context(), Options{Store: st, Sealer: sealer}))(t)
 	t.Cleanup(func() {
 		_ = e.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, db.Close(), nil)
 	})
 	return e, st
 }
@@ -71,18 +69,14 @@ func TestASnapshotFollowsWhatChanged(t *testing.T) {
 	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	<-bell
 	s := e.Snapshot("t_acme")
-	if len(s.Tenants) != 1 || len(s.Sessions) != 1 || s.Sessions[0].SessionID != ses.SessionID || s.AuditSeq == 0 {
-		t.Errorf("%+v", s)
-	}
+	expect.True(t, len(s.Tenants) == 1 && len(s.Sessions) == 1 && s.Sessions[0].SessionID == ses.SessionID && s.AuditSeq != 0, "%+v", s)
 	expect.Is(t, e.Snapshot("t_acme"), s, "nothing changed, and it is another snapshot")
 	expect.Of(e.Swarm.EStops.Press(t.Context(), alice, "drill"))(t)
-	if s = e.Snapshot("t_acme"); !s.EStop.On {
-		t.Errorf("emergency stop: %+v", s.EStop)
-	}
+	s = e.Snapshot("t_acme")
+	expect.True(t, s.EStop.On, "emergency stop: %+v", s.EStop)
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_two"))(t)
-	if s = e.Snapshot("t_acme"); len(s.Tenants) != 2 {
-		t.Errorf("a second tenant is not seen from the first: %v", s.Tenants)
-	}
+	s = e.Snapshot("t_acme")
+	expect.True(t, len(s.Tenants) == 2, "a second tenant is not seen from the first: %v", s.Tenants)
 }
 
 func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
@@ -90,13 +84,10 @@ func TestASnapshotThatFailedIsReadAgain(t *testing.T) {
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	st.fail = errors.New("the disk is away")
-	if s := e.Snapshot("t_acme"); s.Err == nil {
-		t.Error("no error")
-	}
+	expect.True(t, e.Snapshot("t_acme").Err != nil, "no error")
 	st.fail = nil
-	if s := e.Snapshot("t_acme"); s.Err != nil || len(s.Sessions) != 1 {
-		t.Errorf("after the disk is back: %v, %d sessions", s.Err, len(s.Sessions))
-	}
+	s := e.Snapshot("t_acme")
+	expect.True(t, s.Err == nil && len(s.Sessions) == 1, "after the disk is back: %v, %d sessions", s.Err, len(s.Sessions))
 }
 
 func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
@@ -116,13 +107,9 @@ func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
 			}
 		}
 	}
-	if !ended(one) {
-		t.Error("a bell outlived its watcher")
-	}
+	expect.True(t, ended(one), "a bell outlived its watcher")
 	expect.No(t, e.Close())
-	if !ended(two) || !ended(e.Watch(t.Context())) {
-		t.Error("a bell outlived the engine")
-	}
+	expect.True(t, ended(two) && ended(e.Watch(t.Context())), "a bell outlived the engine")
 }
 
 func TestTheEngineRunsAndStops(t *testing.T) {
@@ -134,9 +121,8 @@ func TestTheEngineRunsAndStops(t *testing.T) {
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	_, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)})
 	expect.Err(t, err, core.Kind(core.InvalidInput), "unknown kind")
-	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
-		t.Errorf("reconcile: %v %v", deltas, err)
-	}
+	deltas, err := e.Reconcile(t.Context(), "t_acme")
+	expect.True(t, err == nil && len(deltas) == 0, "reconcile: %v %v", deltas, err)
 	cancel()
 	expect.No(t, <-done, "Run")
 }
@@ -145,16 +131,13 @@ func TestASnapshotHasTheSubagentsThatAreNotOver(t *testing.T) {
 	e, _ := open(t)
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	a := expect.Of(e.Skills.Spawn(t.Context(), alice, skill.Spawn{Name: "Navigator-1"}))(t)
-	if s := e.Snapshot("t_acme"); len(s.Subagents) != 1 || s.Subagents[0].AgentID != a.AgentID || s.Err != nil {
-		t.Errorf("%+v", s.Subagents)
-	}
+	s := e.Snapshot("t_acme")
+	expect.True(t, len(s.Subagents) == 1 && s.Subagents[0].AgentID == a.AgentID && s.Err == nil, "%+v", s.Subagents)
 	_, err := e.Bus.Accept(t.Context(), alice, bus.Send{Recipient: a.AgentID, Payload: core.Raw(`{}`)})
 	expect.No(t, err, "a message to it")
 	expect.Of(e.Skills.Cancel(t.Context(), alice, a.AgentID, ""))(t)
-	if s := e.Snapshot("t_acme"); len(s.Subagents) != 0 {
-		t.Errorf("when it is over: %+v", s.Subagents)
-	}
-	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
-		t.Errorf("%+v, %v", deltas, err)
-	}
+	s = e.Snapshot("t_acme")
+	expect.True(t, len(s.Subagents) == 0, "when it is over: %+v", s.Subagents)
+	deltas, err := e.Reconcile(t.Context(), "t_acme")
+	expect.True(t, err == nil && len(deltas) == 0, "%+v, %v", deltas, err)
 }

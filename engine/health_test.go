@@ -86,9 +86,7 @@ func (l *life) run() {
 	go func() { done <- l.Run(ctx) }()
 	l.stop = func() {
 		cancel()
-		if err := <-done; err != nil {
-			l.t.Errorf("Run: %v", err)
-		}
+		expect.Is(l.t, <-done, nil, "Run")
 	}
 }
 
@@ -121,9 +119,7 @@ func (l *life) edit(tenant string, b store.Bucket, holds string, to func([]byte)
 		}
 		return tx.Put(b, key, to(value))
 	})
-	if err != nil || edited != 1 {
-		l.t.Fatalf("edited %d records of %s: %v", edited, b, err)
-	}
+	expect.Must(l.t, err == nil && edited == 1, "edited %d records of %s: %v", edited, b, err)
 }
 
 func (l *life) dispatch(tenant, session, input string) string {
@@ -195,24 +191,18 @@ func TestWrongRecordsOfOneTenantStopNothingElse(t *testing.T) {
 	expect.No(t, l.Inspect(t.Context()))
 	got := l.named("t_bad")
 	for _, want := range []string{"session " + broken, "task " + leaseless, "task " + unknown, "task " + garbled} {
-		if !slices.Contains(got, want) {
-			t.Errorf("troubles of t_bad are %q, want %q too", got, want)
-		}
+		expect.True(t, slices.Contains(got, want), "troubles of t_bad are %q, want %q too", got, want)
 	}
-	if got := l.named("t_good"); len(got) > 0 {
-		t.Errorf("troubles of t_good: %q", got)
-	}
+	got = l.named("t_good")
+	expect.True(t, len(got) == 0, "troubles of t_good: %q", got)
 	if got := l.Snapshot("t_bad"); len(got.Troubles) != 4 || got.Err != nil {
 		t.Errorf("snapshot: %v, %v", got.Troubles, got.Err)
 	}
-	if tk, err := l.Tasks.Get(t.Context(), "t_bad", held); err != nil || tk.Status != task.Queued {
-		t.Errorf("a task of the session that can't be read is %s (%v), want queued", tk.Status, err)
-	}
+	tk, err := l.Tasks.Get(t.Context(), "t_bad", held)
+	expect.True(t, err == nil && tk.Status == task.Queued, "a task of the session that can't be read is %s (%v), want queued", tk.Status, err)
 	// What comes later finds its way too.
 	l.ends("t_bad", l.dispatch("t_bad", whole, `{}`), task.Succeeded)
-	if page, err := l.Tasks.List(t.Context(), "t_bad", core.Filter{Size: 50}); err != nil || len(page.Items) != 4 {
-		t.Errorf("list of the tasks that can be read: %d, %v", len(page.Items), err)
-	}
+	expect.Is(t, len(expect.Of(l.Tasks.List(t.Context(), "t_bad", core.Filter{Size: 50}))(t).Items), 4, "list of the tasks that can be read")
 }
 
 func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
@@ -221,9 +211,8 @@ func TestARunningTaskThatCantBeReadIsNamedAtTheStart(t *testing.T) {
 	by := alice
 	by.Tenant = "t_bad"
 	first, second := l.dispatch("t_bad", "", `{}`), l.dispatch("t_bad", "", `{}`)
-	if got, err := l.Swarm.Claim(t.Context(), by, "w", 2); err != nil || len(got) != 2 {
-		t.Fatalf("claimed %d: %v", len(got), err)
-	}
+	got, err := l.Swarm.Claim(t.Context(), by, "w", 2)
+	expect.Must(t, err == nil && len(got) == 2, "claimed %d: %v", len(got), err)
 	l.edit("t_bad", "task", first, func(v []byte) []byte { return bytes.Replace(v, []byte(`"attempt":0`), []byte(`"attempt":"x"`), 1) })
 	l.end()
 	l.begin()
@@ -252,12 +241,9 @@ func TestWhatCantBeReadHoldsBackWhatItMayHave(t *testing.T) {
 	l.begin()
 	for tenant, task := range held {
 		by.Tenant = tenant
-		if got, err := l.Swarm.Claim(t.Context(), by, "w", 1); err != nil || len(got) != 0 {
-			t.Errorf("%s: task %s was claimed: %v", tenant, task, err)
-		}
-		if len(l.Health.Of(tenant)) == 0 {
-			t.Errorf("%s is not degraded", tenant)
-		}
+		got, err := l.Swarm.Claim(t.Context(), by, "w", 1)
+		expect.True(t, err == nil && len(got) == 0, "%s: task %s was claimed: %v", tenant, task, err)
+		expect.True(t, len(l.Health.Of(tenant)) != 0, "%s is not degraded", tenant)
 	}
 }
 
@@ -277,13 +263,11 @@ func TestRulesThatCantBeReadRefuse(t *testing.T) {
 	l.edit("t_acme", "egress.rule", "example.com", garble)
 	l.end()
 	l.begin()
-	if got := l.Files.Places("t_acme", "", "ada"); !slices.Equal(got.Hide, []string{hidden}) || len(l.Files.Places("t_acme", "", "bob").Hide) != 0 {
-		t.Errorf("places of ada: %+v", got)
-	}
+	got := l.Files.Places("t_acme", "", "ada")
+	expect.True(t, slices.Equal(got.Hide, []string{hidden}) && len(l.Files.Places("t_acme", "", "bob").Hide) == 0, "places of ada: %+v", got)
 	to := expect.Of(egress.NewTarget("example.com", 443))(t)
-	if denied, _ := l.Egress.Denied(egress.Origin{Tenant: "t_acme", Agent: "ada"}, egress.Request{Target: to}); !denied {
-		t.Error("a connection by a rule that can't be read is not refused")
-	}
+	denied, _ := l.Egress.Denied(egress.Origin{Tenant: "t_acme", Agent: "ada"}, egress.Request{Target: to})
+	expect.True(t, denied, "a connection by a rule that can't be read is not refused")
 	if got := l.named("t_acme"); len(got) != 2 {
 		t.Errorf("troubles: %q", got)
 	}

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -35,22 +36,14 @@ var unstored = map[string]string{
 // the log's back.
 func TestEachMemberOfEachNounIsComparedProvenAndListed(t *testing.T) {
 	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { db.Close() })
-	if err := db.CreateTenant(t.Context(), kindTenant); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, db.CreateTenant(t.Context(), kindTenant))
 	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { _ = eng.Close() })
 	kinds := kindsOf(eng.Audit)
-	if len(kinds) < 35 {
-		t.Fatalf("the services registered %d kinds", len(kinds))
-	}
+	expect.Must(t, len(kinds) >= 35, "the services registered %d kinds", len(kinds))
 	for _, k := range kinds {
 		t.Run(k.noun(), func(t *testing.T) { k.try(t, db, eng.Audit) })
 	}
@@ -137,9 +130,7 @@ func (k kind) try(t *testing.T, db *store.DB, ledger *audit.Ledger) {
 			err, _ := k.call(k.MethodByName("Save"), tx, record.Event{Type: "test.saved"}, old, v).(error)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 	}
 	bucket := store.Bucket(k.Elem().FieldByName("Bucket").String())
 	row := func() (key, value []byte) {
@@ -149,23 +140,18 @@ func (k kind) try(t *testing.T, db *store.DB, ledger *audit.Ledger) {
 				return true, nil
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return key, value
 	}
 	wrong := func() []audit.Delta {
 		all, err := ledger.Reconcile(t.Context(), kindTenant)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return all
 	}
 	old := k.sample()
 	save(reflect.Zero(old.Type()), old)
-	if found := wrong(); len(found) > 0 {
-		t.Fatalf("as it was made: %v", found)
-	}
+	found := wrong()
+	expect.Must(t, len(found) == 0, "as it was made: %v", found)
 	for _, f := range reflect.VisibleFields(old.Type().Elem()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if !f.IsExported() || name == "" || name == "-" {
@@ -199,20 +185,14 @@ func (k kind) try(t *testing.T, db *store.DB, ledger *audit.Ledger) {
 			})).(error)
 			return err
 		})
-		if err != nil || !k.same(listed, v) {
-			t.Errorf("%s changed, and the list shows %v, %v", name, listed, err)
-		}
+		expect.True(t, err == nil && k.same(listed, v), "%s changed, and the list shows %v, %v", name, listed, err)
 		forge := func(value []byte) {
-			if err := db.Update(t.Context(), kindTenant, func(tx store.Tx) error { return tx.Put(bucket, key, value) }); err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, db.Update(t.Context(), kindTenant, func(tx store.Tx) error { return tx.Put(bucket, key, value) }))
 		}
-		if found := wrong(); len(found) > 0 {
-			t.Errorf("%s was changed by a save: %v", name, found)
-		}
-		if forge(was); len(wrong()) == 0 {
-			t.Errorf("%s was changed behind the log's back, and reconcile sees nothing", name)
-		}
+		found := wrong()
+		expect.True(t, len(found) == 0, "%s was changed by a save: %v", name, found)
+		forge(was)
+		expect.True(t, len(wrong()) != 0, "%s was changed behind the log's back, and reconcile sees nothing", name)
 		forge(is)
 		old = v
 	}

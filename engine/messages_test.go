@@ -42,19 +42,15 @@ func TestTheFleetsAgentsHaveMailboxes(t *testing.T) {
 			t.Errorf("to %s: accepted", to)
 		}
 	}
-	if s := e.Snapshot("t_acme"); s.Bus.Messages != 2 || s.Bus.Open != 2 || s.Err != nil {
-		t.Errorf("%+v, %v", s.Bus, s.Err)
-	}
-	if s := e.Snapshot("t_other"); s.Bus.Messages != 0 {
-		t.Errorf("%+v", s.Bus)
-	}
+	s := e.Snapshot("t_acme")
+	expect.True(t, s.Bus.Messages == 2 && s.Bus.Open == 2 && s.Err == nil, "%+v, %v", s.Bus, s.Err)
+	s = e.Snapshot("t_other")
+	expect.True(t, s.Bus.Messages == 0, "%+v", s.Bus)
 	expect.Of(e.Bus.Read(t.Context(), alice, "ann", 10))(t)
-	if s := e.Snapshot("t_acme"); s.Bus.Open != 0 {
-		t.Errorf("after the reading: %+v", s.Bus)
-	}
-	if deltas, err := e.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 0 {
-		t.Errorf("reconcile: %v, %v", deltas, err)
-	}
+	s = e.Snapshot("t_acme")
+	expect.True(t, s.Bus.Open == 0, "after the reading: %+v", s.Bus)
+	deltas, err := e.Reconcile(t.Context(), "t_acme")
+	expect.True(t, err == nil && len(deltas) == 0, "reconcile: %v, %v", deltas, err)
 }
 
 func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
@@ -67,14 +63,11 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 	got := make(chan bus.Message, 1)
 	go func() {
 		d, err := s.Next(ctx)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 		got <- d.Message
 	}()
 	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
 	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
-	if m := <-got; m.Topic != "sys.session.created" || !strings.Contains(string(m.Payload), ses.SessionID) {
-		t.Errorf("%s %s", m.Topic, m.Payload)
-	}
+	m := <-got
+	expect.True(t, m.Topic == "sys.session.created" && strings.Contains(string(m.Payload), ses.SessionID), "%s %s", m.Topic, m.Payload)
 }

@@ -44,9 +44,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	in := judge.Proposal{Kind: judge.KindRules, Source: []byte(lenient), Cases: []byte(lenientCase)}
 	first := must(e.Judge.Propose(ctx, robot, in))
 	again := must(e.Judge.Propose(ctx, alice, in)) // is the same
-	if again.PolicyID != first.PolicyID {
-		t.Fatalf("%s, then %s", first.PolicyID, again.PolicyID)
-	}
+	expect.Must(t, again.PolicyID == first.PolicyID, "%s, then %s", first.PolicyID, again.PolicyID)
 	_, _, err := e.Judge.TestPolicy(ctx, robot, first.PolicyID)
 	expect.No(t, err)
 	expect.Of(e.Judge.BacktestPolicy(ctx, alice, first.PolicyID, 0))(t)
@@ -81,31 +79,24 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 		t.Errorf("history:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	node, err := e.DAG.Node(ctx, "t_acme", dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID})
-	if err != nil || node.Versions[0].Node.Valid.To.IsZero() {
-		t.Errorf("what the embedded policy replaced still holds: %+v %v", node, err)
-	}
+	expect.True(t, err == nil && !node.Versions[0].Node.Valid.To.IsZero(), "what the embedded policy replaced still holds: %+v %v", node, err)
 	calls := expect.Of(e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID}))(t)
 	var tools []string
 	for _, c := range calls.Items {
-		if tools = append(tools, c.Tool); c.Status != "ok" || c.Server != policyServer {
-			t.Errorf("call %+v", c)
-		}
+		tools = append(tools, c.Tool)
+		expect.True(t, c.Status == "ok" && c.Server == policyServer, "call %+v", c)
 	}
-	if want := []string{"propose", "test", "backtest", "activate", "restore"}; !slices.Equal(tools, want) {
-		t.Errorf("calls %v, want %v", tools, want)
-	}
+	want = []string{"propose", "test", "backtest", "activate", "restore"}
+	expect.True(t, slices.Equal(tools, want), "calls %v, want %v", tools, want)
 	steps, err := e.DAG.Lineage(ctx, "t_acme", dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID}})
 	expect.No(t, err)
 	seen := map[dag.EdgeType]bool{}
 	for _, s := range steps.Steps {
 		seen[s.Edge.Type] = true
 	}
-	if !seen[dag.ProposesPolicy] || !seen[dag.ActivatesPolicy] || !seen[dag.DerivedFrom] {
-		t.Errorf("lineage: %v", seen)
-	}
-	if deltas, err := e.Reconcile(ctx, "t_acme"); err != nil || len(deltas) > 0 {
-		t.Errorf("%v %v", deltas, err)
-	}
+	expect.True(t, seen[dag.ProposesPolicy] && seen[dag.ActivatesPolicy] && seen[dag.DerivedFrom], "lineage: %v", seen)
+	deltas, err := e.Reconcile(ctx, "t_acme")
+	expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
 }
 
 // Runs with the id of a policy, of whatever agent and however they came here,
@@ -159,14 +150,9 @@ func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
 		return policyBook{e.DAG}.PolicyStated(tx, p, judge.PolicyStep{Did: judge.DidWithdraw})
 	}))
 	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
-	if err != nil || len(calls.Items) != 1 || calls.Items[0].Tool != judge.DidWithdraw {
-		t.Errorf("%+v %v", calls.Items, err)
-	}
+	expect.True(t, err == nil && len(calls.Items) == 1 && calls.Items[0].Tool == judge.DidWithdraw, "%+v %v", calls.Items, err)
 	events, err := e.DAG.Events(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
-	if err != nil || len(events.Items) == 0 {
-		t.Fatalf("%+v %v", events.Items, err)
-	}
-	if first := events.Items[0].Event; first.Parent == nil || first.Parent.EventID != old.EventID {
-		t.Errorf("it goes on from %+v, not from %s", first.Parent, old.EventID)
-	}
+	expect.Must(t, err == nil && len(events.Items) != 0, "%+v %v", events.Items, err)
+	first := events.Items[0].Event
+	expect.True(t, first.Parent != nil && first.Parent.EventID == old.EventID, "it goes on from %+v, not from %s", first.Parent, old.EventID)
 }

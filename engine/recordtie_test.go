@@ -31,9 +31,7 @@ func TestOpenCallsOfOneToolAreTiedOldestFirst(t *testing.T) {
 		for _, c := range ties.calls {
 			got = append(got, c.id)
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("open are %q, want %q", got, want)
-		}
+		expect.Must(t, slices.Equal(got, want), "open are %q, want %q", got, want)
 	}
 	for _, id := range []string{"a1", "a2", "b1", "a3"} {
 		ties.tells(&fleet.Event{CallID: id, Tool: map[byte]string{'a': "start_agent_task", 'b': "send_message"}[id[0]]})

@@ -73,15 +73,13 @@ func TestRecordedCallsAreAskedAboutAgain(t *testing.T) {
 		expect.Is(t, replay(of, err, false), want, name)
 	}
 	of, err := e.Judge.TrialOf(alice, []byte(noWrites))
-	if got := replay(of, err, true); !strings.HasPrefix(got, "2 of 3, 1 unjudged: fs.read approve→approve all, ") {
-		t.Error(got)
-	}
+	got := replay(of, err, true)
+	expect.True(t, strings.HasPrefix(got, "2 of 3, 1 unjudged: fs.read approve→approve all, "), "%v", got)
 	of, err = e.Judge.Trial(ctx, alice, "")
 	expect.Has(t, replay(of, err, false), " of 3, ")
 	for _, name := range []string{"nosuch", "careful@nosuch"} {
-		if _, err := e.Judge.Trial(ctx, alice, name); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := e.Judge.Trial(ctx, alice, name)
+		expect.True(t, err != nil && strings.Contains(err.Error(), name), "%s: %v", name, err)
 	}
 	_, err = e.Judge.TrialOf(alice, []byte("rules: 1"))
 	expect.Fails(t, err, "what is no policy is tried")

@@ -39,16 +39,13 @@ func TestExtractWritesPrivateFilesAndRunnableScripts(t *testing.T) {
 		case strings.HasSuffix(path, ".sh"):
 			want = 0o700
 			scripts++
-			if out, err := exec.Command("sh", "-n", path).CombinedOutput(); err != nil {
-				t.Errorf("%s: %v %s", path, err, out)
-			}
+			out, err := exec.Command("sh", "-n", path).CombinedOutput()
+			expect.True(t, err == nil, "%s: %v %s", path, err, out)
 		}
 		expect.Is(t, info.Mode(), want, path, "is")
 		return nil
 	})
-	if err != nil || scripts != 5 {
-		t.Errorf("%d scripts, %v", scripts, err)
-	}
+	expect.True(t, err == nil && scripts == 5, "%d scripts, %v", scripts, err)
 	_, err = examples.Extract("nosuch", t.TempDir())
 	expect.Fails(t, err, "an example that is not there")
 }
@@ -76,28 +73,22 @@ func TestScriptsReadAndWriteJSON(t *testing.T) {
 			"args": map[string]any{"content": text, "path": "wrong", "list": []any{1, "x", map[string]any{"content": "no"}}}, "content": "no", "n": -1.5e3, "b": true,
 		})
 		expect.No(t, err)
-		if got, err := member(string(doc), "args.content"); err != nil || got != text {
-			t.Errorf("%.80q came out as %.80q, %v", text, got, err)
-		}
+		got, err := member(string(doc), "args.content")
+		expect.True(t, err == nil && got == text, "%.80q came out as %.80q, %v", text, got, err)
 	}
 	doc := `{"a" : {"b":[ {"c":"deep"} , 2]},"n":-1.5e3,"t":true,"o":{}}`
 	for path, want := range map[string]string{"a.b[0].c": "deep", "n": "-1.5e3", "t": "true", "o": "{}", "a.b[1]": "2", "a": `{"b":[ {"c":"deep"} , 2]}`} {
-		if got, err := member(doc, path); err != nil || got != want {
-			t.Errorf("%s: %q %v, want %q", path, got, err, want)
-		}
+		expect.Is(t, expect.Of(member(doc, path))(t), want, path)
 	}
 	for _, bad := range []string{``, `{`, `{"a":}`, `{"a":1`, `{"a":1}}`, `"a`, `{a:1}`, strings.Repeat("[", 1000)} {
-		if got, err := member(bad, "a"); err == nil {
-			t.Errorf("%.20s: %q", bad, got)
-		}
+		got, err := member(bad, "a")
+		expect.True(t, err != nil, "%.20s: %q", bad, got)
 	}
 	quote := exec.Command("sh", "-c", `here=$1; . "$here/lib.sh"; quote`, "sh", filepath.Join(dir, "agents"))
 	quote.Stdin = strings.NewReader("one \"two\" \\n\tthree\x1b[31m\x00\xff\nfour")
 	out, err := quote.Output()
 	var got string
-	if err != nil || json.Unmarshal(out, &got) != nil || got != "one \"two\" \\n\tthree[31m\nfour" {
-		t.Errorf("quote: %q %q %v", out, got, err)
-	}
+	expect.True(t, err == nil && json.Unmarshal(out, &got) == nil && got == "one \"two\" \\n\tthree[31m\nfour", "quote: %q %q %v", out, got, err)
 }
 
 // What the reading agents print must be lines the exec runtime understands,
@@ -112,9 +103,8 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 		for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "first \"one\""}} {
 			cmd := exec.Command("git", args...)
 			cmd.Dir, cmd.Env = git, append(os.Environ(), "HOME="+git, "GIT_CONFIG_NOSYSTEM=1")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("git %v: %v %s", args, err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			expect.Must(t, err == nil, "git %v: %v %s", args, err, out)
 		}
 	}
 	for _, agent := range []string{"changed", "todo", "large"} {
@@ -136,19 +126,14 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 					Output     map[string]any
 					Confidence float64
 				}
-				if err := json.Unmarshal([]byte(line), &e); err != nil || e.Type == "" {
-					t.Errorf("%s: %q is no event: %v", agent, line, err)
-				}
+				err := json.Unmarshal([]byte(line), &e)
+				expect.True(t, err == nil && e.Type != "", "%s: %q is no event: %v", agent, line, err)
 				if e.Type == "result" {
 					results++
-					if e.Status != "succeeded" || len(e.Output) == 0 || e.Confidence < 0.9 {
-						t.Errorf("%s: %q", agent, line)
-					}
+					expect.True(t, e.Status == "succeeded" && len(e.Output) != 0 && e.Confidence >= 0.9, "%s: %q", agent, line)
 				}
 			}
-			if results != 2 {
-				t.Errorf("%s: %d results of two tasks:\n%s", agent, results, out)
-			}
+			expect.True(t, results == 2, "%s: %d results of two tasks:\n%s", agent, results, out)
 		}
 	}
 }

@@ -41,6 +41,22 @@ func Is[T comparable](t testing.TB, got, want T, about ...any) {
 	}
 }
 
+// True fails the test, which goes on, if what is expected doesn't hold.
+func True(t testing.TB, ok bool, format string, args ...any) {
+	if !ok {
+		t.Helper()
+		t.Errorf(format, args...)
+	}
+}
+
+// Must ends the test if what it goes on with doesn't hold.
+func Must(t testing.TB, ok bool, format string, args ...any) {
+	if !ok {
+		t.Helper()
+		t.Fatalf(format, args...)
+	}
+}
+
 // Same fails the test, which goes on, if two lists differ.
 func Same[E comparable](t testing.TB, got, want []E, about ...any) {
 	t.Helper()

@@ -28,6 +28,8 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 			expect.Is(t, 3, 3)
 			expect.Has(t, "abc", "b")
 			expect.Err(t, io.EOF, io.EOF)
+			expect.True(t, true, "")
+			expect.Must(t, true, "")
 		},
 		"fatal: EOF":                        func(t testing.TB) { expect.No(t, io.EOF) },
 		"fatal: row: 2: EOF":                func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },
@@ -39,6 +41,8 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 		"got [1 2], want [2 1]":             func(t testing.TB) { expect.Same(t, []int{1, 2}, []int{2, 1}) },
 		`got "ab", want it to have "c"`:     func(t testing.TB) { expect.Has(t, "ab", "c") },
 		"got error EOF, want canceled":      func(t testing.TB) { expect.Err(t, io.EOF, errCanceled) },
+		"2 of 3":                            func(t testing.TB) { expect.True(t, false, "%d of %d", 2, 3) },
+		"fatal: 2 of 3":                     func(t testing.TB) { expect.Must(t, false, "%d of %d", 2, 3) },
 		"a lie: got no error":               func(t testing.TB) { expect.Fails(t, nil, "a lie") },
 	} {
 		var heard told

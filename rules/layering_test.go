@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // The rules of the house: who may import whom, and what a file may be.
@@ -149,20 +151,14 @@ func packages(t *testing.T) []pkg {
 	cmd := exec.Command("go", "list", "-json=ImportPath,Name,Dir,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
+	expect.No(t, err, "go list")
 	var pkgs []pkg
 	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
 		var p pkg
-		if err := dec.Decode(&p); err != nil {
-			t.Fatalf("go list: %v", err)
-		}
+		expect.No(t, dec.Decode(&p), "go list")
 		pkgs = append(pkgs, p)
 	}
-	if len(pkgs) < 2 {
-		t.Fatalf("go list found %d packages", len(pkgs))
-	}
+	expect.Must(t, len(pkgs) >= 2, "go list found %d packages", len(pkgs))
 	return pkgs
 }
 
@@ -277,9 +273,7 @@ func TestPackagesAreNamedForWhatTheyAreAndRegisterNothing(t *testing.T) {
 		}
 		files := slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles)
 		each(t, p, files, parser.SkipObjectResolution, func(name string, file *ast.File) {
-			if hasInit(file) {
-				t.Errorf("%s has a func init: wire it where it is used", name)
-			}
+			expect.True(t, !hasInit(file), "%s has a func init: wire it where it is used", name)
 		})
 	}
 }
@@ -296,19 +290,13 @@ func hasInit(file *ast.File) bool {
 func each(t *testing.T, p pkg, files []string, mode parser.Mode, visit func(name string, file *ast.File)) {
 	t.Helper()
 	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	for _, base := range files {
 		full := filepath.Join(p.Dir, base)
 		file, err := parser.ParseFile(token.NewFileSet(), full, nil, mode)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		name, err := filepath.Rel(root, full)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		visit(filepath.ToSlash(name), file)
 	}
 }
@@ -337,9 +325,7 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 }
 
 func generated(data []byte) bool {
@@ -397,27 +383,17 @@ func TestTheRulesOfTheHouseBite(t *testing.T) {
 		{"examples", "swarmdeck/engine", false},
 		{"store", "golang.org/x/sys/unix", true},
 	} {
-		if why := forbidden(c.from, c.imported); (why == "") != c.allowed {
-			t.Errorf("%q imports %q: %q", c.from, c.imported, why)
-		}
+		why := forbidden(c.from, c.imported)
+		expect.True(t, (why == "") == c.allowed, "%q imports %q: %q", c.from, c.imported, why)
 	}
 	bad := `package bad
 import ("syscall"; sys "os"; "swarmdeck/ui"; "log"; "os/exec")
 func init() { sys.Exit(len(sys.Args)); log.Fatal(syscall.Getpid(), exec.ErrDot); syscall.ForkExec("", nil, nil); sys.StartProcess("", nil, nil) }`
 	file, err := parser.ParseFile(token.NewFileSet(), "bad.go", bad, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uses := processUses(file); !slices.Equal(uses, []string{"os.Exit", "os.Args", "log.Fatal"}) {
-		t.Errorf("process: %q", uses)
-	}
-	if all := starts(file); !slices.Equal(all, []string{"os/exec", "syscall.ForkExec", "os.StartProcess"}) {
-		t.Errorf("starts: %q", all)
-	}
-	if problems := importProblems("engine/core", file); len(problems) != 1 || !strings.Contains(problems[0], "swarmdeck/ui") {
-		t.Errorf("imports: %q", problems)
-	}
-	if !hasInit(file) {
-		t.Error("init was not seen")
-	}
+	expect.No(t, err)
+	expect.Same(t, processUses(file), []string{"os.Exit", "os.Args", "log.Fatal"}, "process")
+	expect.Same(t, starts(file), []string{"os/exec", "syscall.ForkExec", "os.StartProcess"}, "starts")
+	problems := importProblems("engine/core", file)
+	expect.True(t, len(problems) == 1 && strings.Contains(problems[0], "swarmdeck/ui"), "imports: %q", problems)
+	expect.True(t, hasInit(file), "init was not seen")
 }

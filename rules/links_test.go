@@ -7,21 +7,19 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestLinksOfThePapersLeadSomewhere(t *testing.T) {
 	papers, err := filepath.Glob("docs/*.md")
-	if err != nil || len(papers) == 0 {
-		t.Fatalf("no papers: %v", err)
-	}
+	expect.Must(t, err == nil && len(papers) != 0, "no papers: %v", err)
 	link := regexp.MustCompile(`\]\(([^)]+)\)`)
 	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
 	mark := regexp.MustCompile(`[^a-z0-9 -]`)
 	for _, paper := range append(papers, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md") {
 		text, err := os.ReadFile(paper)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			to, under, _ := strings.Cut(m[1], "#")
 			if strings.Contains(to, "://") {

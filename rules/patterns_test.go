@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // Patterns are compiled at their first use, which may be late.
@@ -27,19 +29,14 @@ func TestEveryPatternCompiles(t *testing.T) {
 					return true
 				}
 				expr, err := strconv.Unquote(text.Value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := regexp.Compile(expr); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				expect.No(t, err)
+				_, err = regexp.Compile(expr)
+				expect.True(t, err == nil, "%s: %v", name, err)
 				return true
 			})
 		})
 	}
-	if found < 10 {
-		t.Errorf("only %d patterns are found", found)
-	}
+	expect.True(t, found >= 10, "only %d patterns are found", found)
 }
 
 // isPattern says whether core.Pattern is called, from within core too.

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 var update = flag.Bool("update", false, "write sizes.txt anew where the house has shrunk")
@@ -36,9 +38,7 @@ var unseen = regexp.MustCompile(`(?s)<!--.*?-->`)
 func TestTheHouseOnlyShrinks(t *testing.T) {
 	now := measured(t)
 	data, err := os.ReadFile(sizes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	limits := map[string]int{}
 	for line := range strings.Lines(string(data)) {
 		if of, figure, ok := cut(line); ok {
@@ -66,9 +66,7 @@ func TestTheHouseOnlyShrinks(t *testing.T) {
 	}) {
 		fmt.Fprintf(&b, "%s %d\n", of, now[of])
 	}
-	if err := os.WriteFile(sizes, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, os.WriteFile(sizes, b.Bytes(), 0o600))
 }
 
 // cut reads a line such as "methods engine/swarm.Swarm 159".
@@ -94,16 +92,12 @@ func measured(t *testing.T) map[string]int {
 		lines := 0
 		for _, base := range files {
 			data, err := os.ReadFile(filepath.Join(p.Dir, base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			lines += bytes.Count(data, []byte("\n"))
 		}
 		for _, base := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
 			data, err := os.ReadFile(filepath.Join(p.Dir, base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			now["tests lines"] += bytes.Count(data, []byte("\n"))
 			now["tests sleeps"] += bytes.Count(data, []byte("time.Sleep("))
 		}
@@ -127,9 +121,8 @@ func measured(t *testing.T) map[string]int {
 	papers, err := filepath.Glob("docs/*.md")
 	for _, paper := range append(papers, "README.md", "CONTRIBUTING.md", "CHANGELOG.md") {
 		data, bad := os.ReadFile(paper)
-		if err = cmp.Or(err, bad); err != nil {
-			t.Fatal(err)
-		}
+		err = cmp.Or(err, bad)
+		expect.Must(t, err == nil, "%v", err)
 		now["words docs"] += len(bytes.Fields(unseen.ReplaceAll(data, nil)))
 	}
 	maps.DeleteFunc(methods, func(_ string, n int) bool { return n <= mostMethods })

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // What make test leaves out by its name is of a suite, so that some run has it.
 func TestWhatIsLeftOutIsOfASuite(t *testing.T) {
 	out, err := exec.Command("bash", ".ci/outside", "tests").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	type share struct{ pkg, names string }
 	suites := map[share]*regexp.Regexp{}
 	var all []string
@@ -33,9 +33,7 @@ func TestWhatIsLeftOutIsOfASuite(t *testing.T) {
 		pkg, _ := part(in.ImportPath)
 		for _, name := range slices.Concat(in.TestGoFiles, in.XTestGoFiles) {
 			data, err := os.ReadFile(filepath.Join(in.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.No(t, err)
 			for _, found := range test.FindAllStringSubmatch(string(data), -1) {
 				of := false
 				for p, names := range suites {
@@ -50,8 +48,6 @@ func TestWhatIsLeftOutIsOfASuite(t *testing.T) {
 		}
 	}
 	for p := range suites {
-		if !used[p] {
-			t.Errorf(".ci/outside: no test of %s is named %s", p.pkg, p.names)
-		}
+		expect.True(t, used[p], ".ci/outside: no test of %s is named %s", p.pkg, p.names)
 	}
 }

@@ -20,9 +20,7 @@ func TestStoresLiveInsideBubbles(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
-					if err := db.Update(t.Context(), "t_a", func(tx store.Tx) error { tx.Add("n", 1); return nil }); err != nil {
-						t.Error(err)
-					}
+					expect.Is(t, db.Update(t.Context(), "t_a", func(tx store.Tx) error { tx.Add("n", 1); return nil }), nil)
 				})
 			}
 			wg.Wait()

@@ -57,7 +57,6 @@ func TestAFileUnderSteadyChurnStopsGrowing(t *testing.T) {
 			full = size()
 		}
 	}
-	if got := size(); got > full*6/5 {
-		t.Errorf("%d bytes, %d were enough for all that was ever stored at a time", got, full)
-	}
+	got := size()
+	expect.True(t, got <= full*6/5, "%d bytes, %d were enough for all that was ever stored at a time", got, full)
 }

@@ -50,9 +50,7 @@ func TestKilledWhileItIsCompactedKeepsWhatWasAcknowledged(t *testing.T) {
 		},
 		Closed: func(t testing.TB, dir string) {
 			r := expect.Of(store.Check(context.Background(), path(dir)))(t)
-			if err := r.Err(); err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, r.Err(), nil)
 			// The next open removes an unfinished copy.
 			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() && filepath.Base(p) != ".data.db.compact" && p != path(dir) {
@@ -60,9 +58,7 @@ func TestKilledWhileItIsCompactedKeepsWhatWasAcknowledged(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, err, nil)
 		},
 	})
 }
@@ -142,9 +138,8 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 		if round == 0 && (after > before/4 || before < n*1000) {
 			t.Errorf("%d bytes before, %d after", before, after)
 		}
-		if s, err := db.Stats(t.Context()); err != nil || s.Tenants[0].Counters["n"] != 100 {
-			t.Error(s, err)
-		}
+		s, err := db.Stats(t.Context())
+		expect.True(t, err == nil && s.Tenants[0].Counters["n"] == 100, "%v %v", s, err)
 	}
 	_, _, err := store.Compact(t.Context(), path)
 	expect.Fails(t, err, "the new file is not locked")
@@ -161,9 +156,8 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 				total += wrote[w]
 				for i := range wrote[w] {
 					value, err := tx.Get("new", fmt.Appendf(nil, "%d/%d", w, i))
-					if there := i%3 == 0 || i%3 == 1 && i+1 == wrote[w]; err != nil || there != (value != nil) || there && value[0] != byte(i) {
-						t.Fatalf("%d/%d is %v, %v", w, i, value, err)
-					}
+					there := i%3 == 0 || i%3 == 1 && i+1 == wrote[w]
+					expect.Must(t, err == nil && there == (value != nil) && (!there || value[0] == byte(i)), "%d/%d is %v, %v", w, i, value, err)
 				}
 			}
 			expect.Is(t, int64(total), tx.Counter("m"), total, "updates, counted")
@@ -174,9 +168,8 @@ func TestAFileShrinksBesideWork(t *testing.T) {
 	no(db.Close())
 	db = openAt(t, path, store.Options{})
 	check()
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*"))
+	expect.True(t, len(left) == 0, "left behind: %v", left)
 }
 
 func TestACompactionEndsWithItsStore(t *testing.T) {

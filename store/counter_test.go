@@ -37,9 +37,8 @@ func TestCountersThatAreNoLongerUsedCostNoMemory(t *testing.T) {
 	for from := each; from < many; from += each {
 		expect.No(t, add(from, int64(from)))
 	}
-	if grown := int64(heap()) - int64(before); grown > 8<<20 {
-		t.Errorf("%d counters hold %d MB", many, grown>>20)
-	}
+	grown := int64(heap()) - int64(before)
+	expect.True(t, grown <= 8<<20, "%d counters hold %d MB", many, grown>>20)
 	if err := add(0, 10); err != nil { // long out of mind
 		t.Fatal(err)
 	}

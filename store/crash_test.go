@@ -29,9 +29,7 @@ func TestKilledAtAnyInstantKeepsWhatWasAcknowledged(t *testing.T) {
 		},
 		Closed: func(t testing.TB, dir string) {
 			r := expect.Of(store.Check(context.Background(), path(dir)))(t)
-			if err := r.Err(); err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, r.Err(), nil)
 			// A kill during creation may leave the unfinished file, never a
 			// half one under the real name.
 			err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
@@ -43,9 +41,7 @@ func TestKilledAtAnyInstantKeepsWhatWasAcknowledged(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, err, nil)
 		},
 	})
 }

@@ -21,9 +21,7 @@ func openAt(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
 	db := expect.Of(store.Open(path, opt))(t)
 	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, db.Close(), nil)
 	})
 	return db
 }

@@ -42,24 +42,20 @@ func TestWhatEndsAnOpenStore(t *testing.T) {
 					_ = db.Update(ctx, "t_a", func(tx store.Tx) error { tx.Add("others", 1); return nil })
 				})
 			}
-			if err := c.spoil(db); (err == nil) != c.kept {
-				t.Errorf("the spoiling update: %v", err)
-			}
+			err := c.spoil(db)
+			expect.True(t, (err == nil) == c.kept, "the spoiling update: %v", err)
 			wg.Wait()
 			for _, err := range []error{
 				db.Update(ctx, "t_a", func(store.Tx) error { return nil }),
 				db.CreateTenant(ctx, "t_b"),
 				db.View(ctx, "t_a", func(store.Tx) error { return nil }),
 			} {
-				if !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), c.says) {
-					t.Errorf("afterwards: %v", err)
-				}
+				expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(err.Error(), c.says), "afterwards: %v", err)
 			}
 			expect.No(t, db.Close(), "close")
 			again := openAt(t, path, store.Options{})
-			if wrong, missing := compareRecords(again); wrong != "" || missing != 0 {
-				t.Errorf("%s, %d missing", wrong, missing)
-			}
+			wrong, missing := compareRecords(again)
+			expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 			if err := again.View(ctx, "t_a", func(tx store.Tx) error {
 				v, err := tx.Get("y", []byte("new"))
 				expect.Is(t, v != nil, c.kept, "the spoiling update's record", v)
@@ -85,9 +81,8 @@ func TestSealThatPanicsFailsItsCommitOnly(t *testing.T) {
 	}
 	bad = true
 	var caught *store.PanicError
-	if err := write(); !errors.As(err, &caught) || caught.Value != "in the seal" || len(caught.Stack) == 0 {
-		t.Errorf("update: %v", err)
-	}
+	err := write()
+	expect.True(t, errors.As(err, &caught) && caught.Value == "in the seal" && len(caught.Stack) != 0, "update: %v", err)
 	bad = false
 	expect.No(t, write())
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {

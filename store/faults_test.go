@@ -46,9 +46,8 @@ func TestFilesThatAreNoDataFilesAreRefusedUntouched(t *testing.T) {
 	}
 	_, err := store.Open(dir, store.Options{})
 	expect.Err(t, err, store.ErrUnusable, "a directory")
-	if _, err := store.Open(filepath.Join(dir, "none.db"), store.Options{ReadOnly: true}); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, store.ErrUnusable) {
-		t.Errorf("a missing file, read-only: %v", err)
-	}
+	_, err = store.Open(filepath.Join(dir, "none.db"), store.Options{ReadOnly: true})
+	expect.True(t, errors.Is(err, os.ErrNotExist) && errors.Is(err, store.ErrUnusable), "a missing file, read-only: %v", err)
 }
 
 func TestFileCutShortUnderAnOpenStoreIsAnError(t *testing.T) {
@@ -74,9 +73,8 @@ func TestReadOnlyOpensWriteNothing(t *testing.T) {
 	a := openAt(t, path, store.Options{ReadOnly: true})
 	b := openAt(t, path, store.Options{ReadOnly: true}) // readers share
 	for _, db := range []*store.DB{a, b} {
-		if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-			t.Errorf("%s, %d missing", wrong, missing)
-		}
+		wrong, missing := compareRecords(db)
+		expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 		expect.Err(t, db.Update(ctx, "t_a", func(store.Tx) error { return nil }), store.ErrReadOnly, "update")
 		expect.Err(t, db.CreateTenant(ctx, "t_b"), store.ErrReadOnly, "create")
 	}
@@ -92,13 +90,11 @@ func TestReadOnlyFileSystemIsAClearError(t *testing.T) {
 	if out, err := exec.Command("mount", "-o", "remount,ro", dir).CombinedOutput(); err != nil {
 		t.Skipf("remount: %v %s", err, out)
 	}
-	if _, err := store.Open(path, store.Options{}); !errors.Is(err, store.ErrUnusable) || !errors.Is(err, syscall.EROFS) {
-		t.Errorf("open: %v", err)
-	}
+	_, err := store.Open(path, store.Options{})
+	expect.True(t, errors.Is(err, store.ErrUnusable) && errors.Is(err, syscall.EROFS), "open: %v", err)
 	db := openAt(t, path, store.Options{ReadOnly: true})
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-		t.Errorf("%s, %d missing", wrong, missing)
-	}
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 }
 
 func TestSecondOwnerIsToldWhoHasTheFile(t *testing.T) {
@@ -106,9 +102,7 @@ func TestSecondOwnerIsToldWhoHasTheFile(t *testing.T) {
 	db := openAt(t, path, store.Options{})
 	for _, opt := range []store.Options{{}, {ReadOnly: true}} {
 		_, err := store.Open(path, opt)
-		if !errors.Is(err, store.ErrLocked) {
-			t.Fatalf("second open: %v", err)
-		}
+		expect.Must(t, errors.Is(err, store.ErrLocked), "second open: %v", err)
 		if _, e := os.Stat("/proc/locks"); e == nil && !strings.Contains(err.Error(), fmt.Sprintf("pid %d", os.Getpid())) {
 			t.Errorf("the owner is not named: %v", err)
 		}
@@ -123,9 +117,8 @@ func TestSecondOwnerIsToldWhoHasTheFile(t *testing.T) {
 	}
 	_, _, err := store.Compact(ctx, path)
 	expect.Err(t, err, store.ErrLocked, "compact")
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-		t.Errorf("%s, %d missing", wrong, missing)
-	}
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -48,7 +48,5 @@ func read(t testing.TB, path string) []byte {
 // unchanged checks that a refused opening wrote nothing.
 func unchanged(t testing.TB, path string, before []byte) {
 	t.Helper()
-	if !bytes.Equal(read(t, path), before) {
-		t.Errorf("%s was written to", path)
-	}
+	expect.True(t, bytes.Equal(read(t, path), before), "%s was written to", path)
 }

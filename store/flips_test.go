@@ -107,9 +107,8 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 	at := bytes.LastIndex(data, recordValue(77))
 	data[at+5] ^= 1
 	expect.No(t, os.WriteFile(path, data, 0o600))
-	if r, err := store.Check(ctx, path); err != nil || r.Found != 1 || !errors.Is(r.Err(), store.ErrUnusable) {
-		t.Errorf("check: %+v, %v", r, err)
-	}
+	r, err := store.Check(ctx, path)
+	expect.True(t, err == nil && r.Found == 1 && errors.Is(r.Err(), store.ErrUnusable), "check: %+v, %v", r, err)
 	db := openAt(t, path, store.Options{})
 	key := []byte("0077")
 	for name, meet := range map[string]func(store.Tx) error{
@@ -128,7 +127,6 @@ func TestADamagedRecordFailsTheUpdateThatMeetsIt(t *testing.T) {
 	}
 	// Writing over it, or removing it, mends the bucket.
 	expect.No(t, db.Update(ctx, "t_a", func(tx store.Tx) error { return tx.Put("x", key, recordValue(77)) }))
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-		t.Errorf("%s, %d missing", wrong, missing)
-	}
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 }

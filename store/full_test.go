@@ -23,9 +23,8 @@ func mountSmall(t *testing.T, size string) string {
 		t.Skipf("can't mount a tmpfs here: %v %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
-			t.Errorf("umount: %v %s", err, out)
-		}
+		out, err := exec.Command("umount", "-l", dir).CombinedOutput()
+		expect.True(t, err == nil, "umount: %v %s", err, out)
 	})
 	return dir
 }
@@ -49,14 +48,11 @@ func fillUp(db *store.DB) (acked int, err error) {
 func refused(t testing.TB, db *store.DB, err error) {
 	t.Helper()
 	var full *store.FullError
-	if !errors.As(err, &full) || !errors.Is(err, store.ErrFull) || full.Path != db.Path() {
-		t.Errorf("the failing update: %v", err)
-	}
+	expect.True(t, errors.As(err, &full) && errors.Is(err, store.ErrFull) && full.Path == db.Path(), "the failing update: %v", err)
 	expect.Err(t, db.Update(ctx, "t_a", put("late", 10)), store.ErrFull, "the next update")
 	expect.Err(t, db.CreateTenant(ctx, "t_new"), store.ErrFull, "a new tenant")
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-		t.Errorf("read while full: %s, %d missing", wrong, missing)
-	}
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0, "read while full: %s, %d missing", wrong, missing)
 	if db.Full() == nil || !db.Outage().To.IsZero() {
 		t.Errorf("full: %v, outage %v", db.Full(), db.Outage())
 	}
@@ -89,9 +85,8 @@ func survived(t testing.TB, path string, acked int) {
 	}
 	db := expect.Of(store.Open(path, store.Options{ReadOnly: true}))(t)
 	defer db.Close()
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 {
-		t.Errorf("%s, %d missing", wrong, missing)
-	}
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
 		n := 0
 		err := tx.Scan("more", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil })
@@ -110,13 +105,10 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	heard := make(chan *store.FullError, 8)
 	db := expect.Of(store.Open(path, store.Options{OnFull: func(full *store.FullError) { heard <- full }}))(t)
 	acked, err := fillUp(db)
-	if acked == 0 || err == nil {
-		t.Fatalf("%d records, %v", acked, err)
-	}
+	expect.Must(t, acked != 0 && err != nil, "%d records, %v", acked, err)
 	refused(t, db, err)
-	if full := <-heard; full == nil || full.Free < 0 {
-		t.Errorf("heard %v", full)
-	}
+	full := <-heard
+	expect.True(t, full != nil && full.Free >= 0, "heard %v", full)
 	// What stops something is still recorded; who can wait does.
 	reserve := store.IfFull(ctx, store.UseReserve)
 	for i := range 20 {
@@ -134,23 +126,18 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	expect.Err(t, <-waits, context.Canceled, "who no longer wants to wait")
 	_, err = store.Backup(ctx, path, filepath.Join(dir, "copy.db"))
 	expect.Fails(t, err, "a backup on the full disk succeeded")
-	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if out, err := exec.Command("mount", "-o", "remount,size=16m", dir).CombinedOutput(); err != nil {
-		t.Fatalf("remount: %v %s", err, out)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	expect.True(t, len(left) == 0, "left behind: %v", left)
+	out, err := exec.Command("mount", "-o", "remount,size=16m", dir).CombinedOutput()
+	expect.Must(t, err == nil, "remount: %v %s", err, out)
 	for range 2 {
 		expect.No(t, <-waits, "who waited")
 	}
-	if full := <-heard; full != nil {
-		t.Errorf("heard %v", full)
-	}
+	full = <-heard
+	expect.True(t, full == nil, "heard %v", full)
 	expect.No(t, db.Update(ctx, "t_a", put("after", 10)))
 	for key, want := range map[string]bool{"stop 19": true, "waited": true, "waited longer": true, "after": true, "gone": false, "late": false} {
-		if has(t, db, key) != want {
-			t.Errorf("%s is there: %t", key, !want)
-		}
+		expect.True(t, has(t, db, key) == want, "%s is there: %t", key, !want)
 	}
 	if o := db.Outage(); db.Full() != nil || o.To.Before(o.From) || db.Stalled() != o.To.Sub(o.From) {
 		t.Errorf("afterwards: %v, %v, %v", db.Full(), o, db.Stalled())
@@ -173,22 +160,18 @@ func TestCommitTooLargeForTheDiskHasNotHappened(t *testing.T) {
 		}
 		return nil
 	}
-	if err := db.Update(ctx, "t_a", large); !errors.Is(err, store.ErrFull) || runs != 1 {
-		t.Fatalf("after %d runs: %v", runs, err)
-	}
-	if wrong, missing := compareRecords(db); wrong != "" || missing != 0 || has(t, db, "large 0") {
-		t.Errorf("%s, %d missing", wrong, missing)
-	}
+	err := db.Update(ctx, "t_a", large)
+	expect.Must(t, errors.Is(err, store.ErrFull) && runs == 1, "after %d runs: %v", runs, err)
+	wrong, missing := compareRecords(db)
+	expect.True(t, wrong == "" && missing == 0 && !has(t, db, "large 0"), "%s, %d missing", wrong, missing)
 	// What is small goes on as soon as the store has looked again.
 	expect.No(t, db.Update(store.IfFull(ctx, store.Wait), "t_a", put("small", 10)))
 	waits := make(chan error, 1)
 	go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", large) }()
-	if out, err := exec.Command("mount", "-o", "remount,size=32m", dir).CombinedOutput(); err != nil {
-		t.Fatalf("remount: %v %s", err, out)
-	}
-	if err := <-waits; err != nil || !has(t, db, "large 7") {
-		t.Errorf("with room: %v", err)
-	}
+	out, err := exec.Command("mount", "-o", "remount,size=32m", dir).CombinedOutput()
+	expect.Must(t, err == nil, "remount: %v %s", err, out)
+	err = <-waits
+	expect.True(t, err == nil && has(t, db, "large 7"), "with room: %v", err)
 }
 
 func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
@@ -199,9 +182,8 @@ func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := expect.Of(store.Open(filled(t, mountSmall(t, "4m")), store.Options{}))(t)
 			defer db.Close()
-			if _, err := fillUp(db); !errors.Is(err, store.ErrFull) {
-				t.Fatal(err)
-			}
+			_, err := fillUp(db)
+			expect.Must(t, errors.Is(err, store.ErrFull), "%v", err)
 			waits := make(chan error, 1)
 			go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", put("x", 1)) }()
 			end(db)
@@ -219,9 +201,8 @@ func TestAFullDiskIsOpened(t *testing.T) {
 	acked, err := fillUp(db)
 	refused(t, db, err)
 	expect.No(t, db.Close())
-	if err := os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 4<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
-	}
+	err = os.WriteFile(filepath.Join(dir, "filler"), make([]byte, 4<<20), 0o600)
+	expect.Must(t, errors.Is(err, syscall.ENOSPC), "%v", err)
 	for range 3 { // each opening is a commit
 		db = expect.Of(store.Open(path, store.Options{}))(t)
 		expect.No(t, db.Update(store.IfFull(ctx, store.UseReserve), "t_a", put("stop", 500)))
@@ -253,8 +234,7 @@ func TestFileSizeLimitIsMetLikeAFullDisk(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	expect.No(t, err, "child", out)
 	var acked int
-	if _, err := fmt.Sscanf(string(out), "acked %d", &acked); err != nil || acked == 0 {
-		t.Fatalf("child said: %s", out)
-	}
+	_, err = fmt.Sscanf(string(out), "acked %d", &acked)
+	expect.Must(t, err == nil && acked != 0, "child said: %s", out)
 	survived(t, path, acked)
 }

@@ -33,16 +33,12 @@ func TestAnUpdateThatComesInMeanwhileJoinsTheCommit(t *testing.T) {
 			}
 			return put("first")(tx)
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 	})
 	<-began
 	for _, key := range []string{"second", "third"} {
 		wg.Go(func() {
-			if err := db.Update(t.Context(), "t_acme", put(key)); err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, db.Update(t.Context(), "t_acme", put(key)), nil)
 		})
 	}
 	wg.Wait()

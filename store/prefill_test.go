@@ -26,9 +26,7 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 	} {
 		a.start(f, step.used)
 		expect.No(t, a.wait())
-		if info, err := f.Stat(); err != nil || info.Size() != step.size {
-			t.Errorf("%d used: size %d, %v; want %d", step.used, info.Size(), err, step.size)
-		}
+		expect.Is(t, expect.Of(f.Stat())(t).Size(), step.size, step.used, "used: size")
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(data[:8192], used) || len(bytes.Trim(data[8192:], "\x00")) > 0 {

@@ -79,12 +79,10 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 		}
 		return prefix(tx)
 	}})
-	if _, err := store.Open(path, store.Options{Migrations: failing}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "migration 2 (bad) of tenant t_b") {
-		t.Errorf("failing step: %v", err)
-	}
-	if r, err := store.Check(ctx, path); err != nil || !r.OK || r.Schema != 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	_, err = store.Open(path, store.Options{Migrations: failing})
+	expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(fmt.Sprint(err), "migration 2 (bad) of tenant t_b"), "failing step: %v", err)
+	r, err := store.Check(ctx, path)
+	expect.True(t, err == nil && r.OK && r.Schema == 0, "%+v, %v", r, err)
 	unchanged(t, path, old)
 
 	db = reopen(2)
@@ -98,13 +96,11 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	expect.Is(t, names(t, db, "t_a"), "mx ANN T_A,mx BOB", "after a second open")
 	expect.No(t, db.Close())
 	for _, readOnly := range []bool{false, true} {
-		if _, err := store.Open(path, store.Options{ReadOnly: readOnly, Migrations: steps[:1]}); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "newer") {
-			t.Errorf("with an older program: %v", err)
-		}
+		_, err := store.Open(path, store.Options{ReadOnly: readOnly, Migrations: steps[:1]})
+		expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(err.Error(), "newer"), "with an older program: %v", err)
 	}
-	if s, err := store.ReadStats(ctx, path); err != nil || s.Schema != 2 || s.Tenants[0].Counters["migrated"] != 1 {
-		t.Errorf("%+v, %v", s, err)
-	}
+	s, err := store.ReadStats(ctx, path)
+	expect.True(t, err == nil && s.Schema == 2 && s.Tenants[0].Counters["migrated"] == 1, "%+v, %v", s, err)
 }
 
 func TestANewFileStartsAtTheEndOfTheMigrations(t *testing.T) {

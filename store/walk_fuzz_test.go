@@ -55,9 +55,7 @@ func FuzzSurvey(f *testing.F) {
 		}
 		identityOf(r, m)
 		report := expect.Of(surveyPages(ctx, r, m))(t)
-		if (report.Found == 0) != (len(report.Problems) == 0) {
-			t.Errorf("%d found, %d told", report.Found, len(report.Problems))
-		}
+		expect.True(t, (report.Found == 0) == (len(report.Problems) == 0), "%d found, %d told", report.Found, len(report.Problems))
 	})
 }
 
@@ -67,9 +65,7 @@ func FuzzUnwrap(f *testing.F) {
 		seed := group.SeedOf("t_a", "x")
 		record := group.Wrap(nil, seed, key, value)
 		got, err := group.Unwrap(seed, "x", key, record)
-		if err != nil || !bytes.Equal(got, value) {
-			t.Fatalf("%q, %v", got, err)
-		}
+		expect.Must(t, err == nil && bytes.Equal(got, value), "%q, %v", got, err)
 		_, err = group.Unwrap(group.SeedOf("t_b", "x"), "x", key, record)
 		expect.Fails(t, err, "another tenant's record passes")
 		_, _ = group.Unwrap(seed, "x", key, value)

@@ -20,9 +20,7 @@ func load(t *testing.T, name string) *screen.Theme {
 func luminance(t *testing.T, c screen.Color) float64 {
 	t.Helper()
 	r, g, b, ok := c.RGB()
-	if !ok {
-		t.Fatalf("%v is no true colour", c)
-	}
+	expect.Must(t, ok, "%v is no true colour", c)
 	lin := func(v uint8) float64 {
 		f := float64(v) / 255
 		if f <= 0.04045 {
@@ -47,9 +45,8 @@ func TestTextStandsOutFromItsGround(t *testing.T) {
 			if r == screen.Border && least < 7 {
 				want = 3 // not text (1.4.11)
 			}
-			if got := ratio(t, th.Style(r)); got < want {
-				t.Errorf("%s: %s has contrast %.2f, want %.1f", name, r, got, want)
-			}
+			got := ratio(t, th.Style(r))
+			expect.True(t, got >= want, "%s: %s has contrast %.2f, want %.1f", name, r, got, want)
 		}
 	}
 }
@@ -65,17 +62,15 @@ func TestTheDefaultUsesTheTerminalsColours(t *testing.T) {
 			}
 		}
 	}
-	if s := th.Style(screen.Selected); !s.Reverse || s.FG != (screen.Color{}) {
-		t.Errorf("selected is %+v", s)
-	}
+	s := th.Style(screen.Selected)
+	expect.True(t, s.Reverse && s.FG == (screen.Color{}), "selected is %+v", s)
 }
 
 func TestMonoHasNoColour(t *testing.T) {
 	th := load(t, "mono")
 	for r := range screen.Roles {
-		if s := th.Style(r); s.FG != (screen.Color{}) || s.BG != (screen.Color{}) || s.Italic || s.Dim {
-			t.Errorf("%s is %+v", r, s)
-		}
+		s := th.Style(r)
+		expect.True(t, s.FG == (screen.Color{}) && s.BG == (screen.Color{}) && !s.Italic && !s.Dim, "%s is %+v", r, s)
 	}
 }
 
@@ -100,9 +95,7 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 	for _, name := range themes.Names() {
 		th := load(t, name)
 		for _, p := range pairs {
-			if th.Style(p[0]) == th.Style(p[1]) {
-				t.Errorf("%s: %s and %s look alike", name, p[0], p[1])
-			}
+			expect.True(t, th.Style(p[0]) != th.Style(p[1]), "%s: %s and %s look alike", name, p[0], p[1])
 		}
 	}
 }
@@ -111,12 +104,10 @@ func TestUserThemesExtend(t *testing.T) {
 	th, err := themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine")
 	expect.No(t, err)
 	dark := load(t, "dark")
-	if got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true}); got != want {
-		t.Errorf("good is %+v, want %+v", got, want)
-	}
-	if got := th.Style(screen.Bad); got.BG != screen.Palette(9) || got.FG != dark.Style(screen.Bad).FG {
-		t.Errorf("bad is %+v", got)
-	}
+	got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true})
+	expect.True(t, got == want, "good is %+v, want %+v", got, want)
+	got = th.Style(screen.Bad)
+	expect.True(t, got.BG == screen.Palette(9) && got.FG == dark.Style(screen.Bad).FG, "bad is %+v", got)
 	if th.Style(screen.Warn) != dark.Style(screen.Warn) || th.Name != "mine" {
 		t.Errorf("warn is %+v", th.Style(screen.Warn))
 	}
@@ -135,9 +126,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"[style]\ngood = { fg = \"\\u001b[31m\" }\n": `colour "" is unknown`,
 	} {
 		_, err := themes.Parse([]byte(file), "mine")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %q", err, want)
 	}
 	_, err := themes.Load("../themes")
 	expect.Fails(t, err, "an unknown name was loaded")
@@ -152,15 +141,12 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file string) {
 		th, err := themes.Parse([]byte(file), "f")
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\x1b\u202e") {
-				t.Fatalf("the message holds control characters: %q", err)
-			}
+			expect.Must(t, !strings.ContainsAny(err.Error(), "\x1b\u202e"), "the message holds control characters: %q", err)
 			return
 		}
 		c := screen.New(3, 1)
 		c.Text(0, 0, screen.Good, "abc")
-		if out := c.Render(th); !strings.Contains(out, "abc") {
-			t.Fatalf("got %q", out)
-		}
+		out := c.Render(th)
+		expect.Must(t, strings.Contains(out, "abc"), "got %q", out)
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // openScribe opens the sheet of the agent that does the most.
@@ -41,7 +42,5 @@ func TestACallChangesItsLine(t *testing.T) {
 	})
 	r.has("edit  write NOTES.md")
 	r.has("tool calls (1)")
-	if strings.Contains(strings.Join(r.m.Frame().Plain(), "\n"), "docs/index.md") {
-		t.Error("the diffs of before are still there")
-	}
+	expect.True(t, !strings.Contains(strings.Join(r.m.Frame().Plain(), "\n"), "docs/index.md"), "the diffs of before are still there")
 }

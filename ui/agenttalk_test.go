@@ -46,16 +46,14 @@ func TestThoughtsAndPlansAreFoldedUntilAKeyOpensThem(t *testing.T) {
 	folded := "a thought of 2 lines, 11 words"
 	r.has(folded)
 	r.has("1 of 3 done, now: explain it")
-	if text := strings.Join(r.m.Frame().Plain(), "\n"); strings.Contains(text, "Makefile first") || strings.Contains(text, "offer help") {
-		t.Fatalf("shown without being asked for:\n%s", text)
-	}
+	text := strings.Join(r.m.Frame().Plain(), "\n")
+	expect.Must(t, !strings.Contains(text, "Makefile first") && !strings.Contains(text, "offer help"), "shown without being asked for:\n%s", text)
 	r.keys("z")
 	r.has("I look at the Makefile first.")
 	r.has("[ ] offer help")
 	r.keys("z")
-	if text := strings.Join(r.m.Frame().Plain(), "\n"); strings.Contains(text, "Makefile first") {
-		t.Fatalf("still open:\n%s", text)
-	}
+	text = strings.Join(r.m.Frame().Plain(), "\n")
+	expect.Must(t, !strings.Contains(text, "Makefile first"), "still open:\n%s", text)
 	r.keys("enter")
 	r.has("I look at the Makefile first.")
 }
@@ -65,9 +63,8 @@ func TestTheAgentsPlanIsALineThatOpens(t *testing.T) {
 	openScribe(r)
 	r.has("plan (1 of 3 done)")
 	r.has("write NOTES.md")
-	if text := strings.Join(r.m.Frame().Plain(), "\n"); strings.Contains(text, "read it again") {
-		t.Fatalf("the plan is open:\n%s", text)
-	}
+	text := strings.Join(r.m.Frame().Plain(), "\n")
+	expect.Must(t, !strings.Contains(text, "read it again"), "the plan is open:\n%s", text)
 	for range 40 {
 		if r.m.focused().(pane.Opener).Open(r.m.env()).Kind == "plan" {
 			break
@@ -77,9 +74,8 @@ func TestTheAgentsPlanIsALineThatOpens(t *testing.T) {
 	r.keys("enter")
 	r.has("read it again")
 	r.keys("z")
-	if text := strings.Join(r.m.Frame().Plain(), "\n"); strings.Contains(text, "read it again") {
-		t.Fatalf("the plan is still open:\n%s", text)
-	}
+	text = strings.Join(r.m.Frame().Plain(), "\n")
+	expect.Must(t, !strings.Contains(text, "read it again"), "the plan is still open:\n%s", text)
 }
 
 func TestATerminalThatOpensLinksGetsThem(t *testing.T) {
@@ -90,9 +86,8 @@ func TestATerminalThatOpensLinksGetsThem(t *testing.T) {
 	r.keys("l")
 	r.has("see the docs")
 	out := r.m.Frame().Render(r.m.theme)
-	if n := strings.Count(out, "\x1b]8;;https://docs.example/test\x1b\\the docs\x1b]8;;\x1b\\"); n != 1 || strings.Contains(out, "evil.example") {
-		t.Errorf("%d links in %q", n, out)
-	}
+	n := strings.Count(out, "\x1b]8;;https://docs.example/test\x1b\\the docs\x1b]8;;\x1b\\")
+	expect.True(t, n == 1 && !strings.Contains(out, "evil.example"), "%d links in %q", n, out)
 }
 
 func TestALinkOnTheScreenIsChosenByKeyAndCopied(t *testing.T) {
@@ -101,9 +96,7 @@ func TestALinkOnTheScreenIsChosenByKeyAndCopied(t *testing.T) {
 	openScribe(r)
 	r.keys("l")
 	r.has("see the docs")
-	if out := r.m.Frame().Render(r.m.theme); strings.Contains(out, "\x1b]8;") {
-		t.Error("a terminal that opens no links is told of one")
-	}
+	expect.True(t, !strings.Contains(r.m.Frame().Render(r.m.theme), "\x1b]8;"), "a terminal that opens no links is told of one")
 	r.keys("ctrl+o")
 	r.has("Copy a link")
 	r.has("https://docs.example/test")

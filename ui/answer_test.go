@@ -50,9 +50,7 @@ func TestKeysAreDeadAfterACardIsDrawn(t *testing.T) {
 	r.wait(deadTime - time.Millisecond)
 	r.press("x")
 	r.ranNothing()
-	if r.m.over.open() {
-		t.Fatal("a dead key opened a prompt")
-	}
+	expect.Must(t, !r.m.over.open(), "a dead key opened a prompt")
 }
 
 func TestAHeldKeyAnswersOnce(t *testing.T) {
@@ -66,9 +64,7 @@ func TestAHeldKeyAnswersOnce(t *testing.T) {
 		r.press("a")
 		r.wait(33 * time.Millisecond)
 	}
-	if len(r.ran) != 1 {
-		t.Fatalf("a held key answered %d times: %q", len(r.ran), r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1, "a held key answered %d times: %q", len(r.ran), r.ran)
 }
 
 func TestAToldRepeatNeverAnswers(t *testing.T) {
@@ -116,14 +112,11 @@ func TestTheListMovingUnderTheCursorMakesKeysDead(t *testing.T) {
 	})
 	r.press("a")
 	r.ranNothing()
-	if got := r.m.list.Selected(r.m.env()).ID; got != second {
-		t.Fatalf("the selection went from %s to %s", second, got)
-	}
+	got := r.m.list.Selected(r.m.env()).ID
+	expect.Must(t, got == second, "the selection went from %s to %s", second, got)
 	r.wait(1100 * time.Millisecond)
 	r.press("a")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], second) {
-		t.Fatalf("ran %q, want an answer to %s", r.ran, second)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.Contains(r.ran[0], second), "ran %q, want an answer to %s", r.ran, second)
 }
 
 func TestKeysThatComeTogetherApproveNothing(t *testing.T) {
@@ -194,9 +187,7 @@ func TestMarkedApprovalsAreAnsweredTogetherEachForItself(t *testing.T) {
 			r.press("backspace")
 			r.typeText(strconv.Itoa(c.marks))
 			r.press("enter")
-			if len(r.ran) != c.marks {
-				t.Fatalf("ran %q", r.ran)
-			}
+			expect.Must(t, len(r.ran) == c.marks, "ran %q", r.ran)
 			for _, line := range r.ran {
 				if !strings.HasPrefix(line, "approval "+c.verb+" ap_") || !strings.Contains(line, "--digest") || !strings.HasSuffix(line, "--reason they are all the same") {
 					t.Errorf("ran %q", line)
@@ -243,9 +234,7 @@ func TestHighRiskIsArmedOnlyAfterTheEndOfItsArguments(t *testing.T) {
 	r.keys("a")
 	r.ranNothing()
 	r.has("scroll to the end")
-	if r.m.over.open() {
-		t.Fatal("an unarmed approval asked for its reason")
-	}
+	expect.Must(t, !r.m.over.open(), "an unarmed approval asked for its reason")
 	r.keys("G", "a")
 	r.typeText("the build is stale")
 	r.keys("enter")
@@ -274,9 +263,7 @@ func TestChangedArgumentsMustBeSeenAnew(t *testing.T) {
 	r.has("/etc/passwd")
 	r.wait(1100 * time.Millisecond)
 	r.press("a")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], r.w.approvals[0].Digest) {
-		t.Fatalf("ran %q, want the digest that is drawn", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.Contains(r.ran[0], r.w.approvals[0].Digest), "ran %q, want the digest that is drawn", r.ran)
 }
 
 func TestAnAnsweredApprovalSaysWhoAndCannotBeAnswered(t *testing.T) {
@@ -344,9 +331,7 @@ func TestAbortSaysSo(t *testing.T) {
 	r.has("end the task")
 	r.typeText("stop")
 	r.keys("enter")
-	if len(r.ran) != 1 || !strings.HasSuffix(r.ran[0], "--reason stop --abort") {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.HasSuffix(r.ran[0], "--reason stop --abort"), "ran %q", r.ran)
 }
 
 func TestEditedArgumentsAreSentOnceConfirmed(t *testing.T) {
@@ -389,9 +374,7 @@ func TestReadOnlyAnswersNothing(t *testing.T) {
 	r.keys("E", "E")
 	r.ranNothing()
 	r.has("read-only")
-	if len(r.w.shown) > 0 {
-		t.Fatal("a read-only screen recorded that it showed the card")
-	}
+	expect.Must(t, len(r.w.shown) == 0, "a read-only screen recorded that it showed the card")
 }
 
 func TestWhoMayNotAnswerIsToldWhichRoleMay(t *testing.T) {
@@ -414,18 +397,14 @@ func TestHiddenCharactersAreShownOnTheCard(t *testing.T) {
 	r.has("⟨U+202E⟩")
 	r.has("a⟨U+200B⟩b")
 	r.has(`\u001b[31m`)
-	if got := strings.Join(r.m.Frame().Roles(), ""); !strings.Contains(got, "h") {
-		t.Fatal("revealed characters do not stand out")
-	}
+	expect.Must(t, strings.Contains(strings.Join(r.m.Frame().Roles(), ""), "h"), "revealed characters do not stand out")
 }
 
 func TestShowingACardIsRecordedOnce(t *testing.T) {
 	r := openCard(t, 1)
 	r.keys("j", "k")
 	r.change(func() {})
-	if len(r.w.shown) != 1 || r.w.shown[0] != id("ap", 1) {
-		t.Fatalf("recorded %q", r.w.shown)
-	}
+	expect.Must(t, len(r.w.shown) == 1 && r.w.shown[0] == id("ap", 1), "recorded %q", r.w.shown)
 }
 
 func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
@@ -434,9 +413,7 @@ func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
 	r.ranNothing()
 	r.press("E")
 	r.press("E")
-	if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "estop on --reason ") {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.HasPrefix(r.ran[0], "estop on --reason "), "ran %q", r.ran)
 	r.change(func() {
 		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "test", []string{"changes"}
 	})

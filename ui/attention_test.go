@@ -53,14 +53,11 @@ func TestAFailureNeedsMeUntilItWasLookedAt(t *testing.T) {
 	r := rigOn(t, newTalk(), 120, 40, Options{})
 	r.change(func() { r.w.approvals = nil })
 	before := len(r.m.queue())
-	if before == 0 {
-		t.Fatal("no subagent of the small world has failed")
-	}
+	expect.Must(t, before != 0, "no subagent of the small world has failed")
 	for range before {
 		r.keys("i")
-		if it := r.m.focused().Selected(r.m.env()); it.Kind != "subagent" {
-			t.Fatalf("at %+v", it)
-		}
+		it := r.m.focused().Selected(r.m.env())
+		expect.Must(t, it.Kind == "subagent", "at %+v", it)
 	}
 	r.keys("i")
 	r.has("nothing needs you")
@@ -81,24 +78,15 @@ func TestSomethingNewIsToldOnlyWhenNobodyLooks(t *testing.T) {
 		r.m.look()
 		return told(r.m.alert())
 	}
-	if change() != "" {
-		t.Fatal("rang while the screen has the focus")
-	}
+	expect.Must(t, change() == "", "rang while the screen has the focus")
 	r.send(tea.BlurMsg{})
-	if change() != "\a" {
-		t.Fatal("did not ring")
-	}
-	if change() != "" {
-		t.Fatal("rang twice within seconds")
-	}
+	expect.Must(t, change() == "\a", "did not ring")
+	expect.Must(t, change() == "", "rang twice within seconds")
 	r.clock.add(alertGap)
 	r.m.now = r.clock.Now()
-	if told(r.m.alert()) != "\a" {
-		t.Fatal("what came too soon was never told")
-	}
-	if r.clock.add(time.Minute); told(r.m.alert()) != "" {
-		t.Fatal("told the same twice")
-	}
+	expect.Must(t, told(r.m.alert()) == "\a", "what came too soon was never told")
+	r.clock.add(time.Minute)
+	expect.Must(t, told(r.m.alert()) == "", "told the same twice")
 }
 
 func TestANotificationIsOneCleanSequence(t *testing.T) {
@@ -109,9 +97,7 @@ func TestANotificationIsOneCleanSequence(t *testing.T) {
 		NoticeOSC777: "\x1b]777;notify;swarmdeck;4,100,x",
 	} {
 		got := notice.sequence(evil)
-		if !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q", notice, got)
-		}
+		expect.True(t, strings.HasPrefix(got, want) && (want != "" || got == ""), "%s: %q", notice, got)
 		if want == "" || notice == NoticeBell {
 			continue
 		}

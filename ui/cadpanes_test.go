@@ -184,9 +184,7 @@ func TestKeysOfCADAreCommands(t *testing.T) {
 					r.keys(key)
 					r.wait(deadTime)
 				}
-				if len(r.ran) != 1 || r.ran[0] != c.want {
-					t.Errorf("ran %q, want %q", r.ran, c.want)
-				}
+				expect.True(t, len(r.ran) == 1 && r.ran[0] == c.want, "ran %q, want %q", r.ran, c.want)
 			})
 		}
 	}
@@ -203,16 +201,14 @@ func TestATaskOfAWorkflowIsRetriedAndReassigned(t *testing.T) {
 	}
 	r.wait(deadTime)
 	r.keys("r")
-	if want := "cad workflow retry " + id("wf", 2) + " --task lid"; len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	want := "cad workflow retry " + id("wf", 2) + " --task lid"
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want %q", r.ran, want)
 	r.keys("A")
 	r.wait(deadTime)
 	r.typeText("ann")
 	r.keys("enter")
-	if want := "cad workflow reassign " + id("wf", 2) + " lid ann"; len(r.ran) != 2 || r.ran[1] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	want = "cad workflow reassign " + id("wf", 2) + " lid ann"
+	expect.Must(t, len(r.ran) == 2 && r.ran[1] == want, "ran %q, want %q", r.ran, want)
 }
 
 func TestAConflictIsDecidedByHand(t *testing.T) {
@@ -221,9 +217,8 @@ func TestAConflictIsDecidedByHand(t *testing.T) {
 	r.wait(deadTime)
 	r.typeText(`{"operation":"union"}`)
 	r.keys("enter")
-	if want := `cad workspace resolve main plate --from ws_ann --keep merged --merged {"operation":"union"}`; len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	want := `cad workspace resolve main plate --from ws_ann --keep merged --merged {"operation":"union"}`
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want %q", r.ran, want)
 }
 
 func TestAWorkspaceIsLookedAtAgainOnlyWhenItChanged(t *testing.T) {
@@ -256,9 +251,8 @@ func TestTrueColourShowsShades(t *testing.T) {
 			}
 		}
 		expect.Is(t, shades, want, profile, "shades")
-		if got := cellRole(c, "shaded"); (got != 0) != want {
-			t.Errorf("%v: the title names shaded: %v", profile, got != 0)
-		}
+		got := cellRole(c, "shaded")
+		expect.True(t, (got != 0) == want, "%v: the title names shaded: %v", profile, got != 0)
 	}
 }
 

@@ -25,9 +25,7 @@ func TestMarkedRowsAreActedOnTogetherAfterTypingTheirNumber(t *testing.T) {
 	r.keys("enter", "3", "enter")
 	r.ranNothing()
 	r.keys("backspace", "2", "enter")
-	if len(r.ran) != 2 || r.ran[0] != "task cancel "+id("tk", 10) || r.ran[1] != "task cancel "+id("tk", 9) {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 2 && r.ran[0] == "task cancel "+id("tk", 10) && r.ran[1] == "task cancel "+id("tk", 9), "ran %q", r.ran)
 	r.lacks("marked")
 }
 
@@ -190,9 +188,7 @@ func TestPaletteRunsCompletesAndRemembers(t *testing.T) {
 	r.keys(":", "up")
 	r.has(":task show 'a b'")
 	r.keys("enter")
-	if len(r.ran) != 2 {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 2, "ran %q", r.ran)
 	r.keys(":")
 	r.typeText("task 'open")
 	r.keys("enter")
@@ -221,18 +217,15 @@ func TestEveryPaneCanBeChosen(t *testing.T) {
 		r.has(name)
 	}
 	r.keys("j", "j", "j", "enter")
-	if got := r.m.focused().Name(); got != r.m.lists[3] {
-		t.Fatalf("it went to %s", got)
-	}
+	got := r.m.focused().Name()
+	expect.Must(t, got == r.m.lists[3], "it went to %s", got)
 }
 
 func TestEveryPaneIsCompletedAndHasKeysOfItsOwn(t *testing.T) {
 	r := newRig(t, 80, 24)
 	words := keymap.Words()
 	for name, p := range r.m.panes {
-		if !slices.Contains(words.Scopes, name) {
-			t.Errorf("%s is no scope of keys", name)
-		}
+		expect.True(t, slices.Contains(words.Scopes, name), "%s is no scope of keys", name)
 		if p.Kind() == pane.List {
 			r.keys(":")
 			r.typeText(name[:len(name)-1])
@@ -245,22 +238,14 @@ func TestEveryPaneIsCompletedAndHasKeysOfItsOwn(t *testing.T) {
 func TestQIsBackAndNeverLeaves(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys("2", "enter", "q", "q", "q", "q", "esc")
-	if r.quit {
-		t.Fatal("q left the cockpit")
-	}
+	expect.Must(t, !r.quit, "q left the cockpit")
 	r.keys("ctrl+c")
 	r.has("stop with the engine")
-	if r.quit {
-		t.Fatal("one ctrl+c left while work runs")
-	}
+	expect.Must(t, !r.quit, "one ctrl+c left while work runs")
 	r.keys("j", "ctrl+c")
-	if r.quit {
-		t.Fatal("another key between did not count")
-	}
+	expect.Must(t, !r.quit, "another key between did not count")
 	r.press("ctrl+c")
-	if !r.quit {
-		t.Fatal("ctrl+c twice did not leave")
-	}
+	expect.Must(t, r.quit, "ctrl+c twice did not leave")
 }
 
 func TestTenantsAreSwitchedWhole(t *testing.T) {
@@ -294,9 +279,8 @@ func TestListsAreSortedBothWays(t *testing.T) {
 	r := newRig(t, 80, 24)
 	first := func(want string) {
 		t.Helper()
-		if got := r.m.Frame().Plain()[3]; !strings.Contains(got, want) {
-			t.Fatalf("the first row is %s, want %s", got, want)
-		}
+		got := r.m.Frame().Plain()[3]
+		expect.Must(t, strings.Contains(got, want), "the first row is %s, want %s", got, want)
 	}
 	r.keys("s", "s", "s", "g")
 	first("changes")
@@ -348,9 +332,8 @@ await quiet
 key enter
 await quiet
 `
-	if g := strings.ReplaceAll(string(got), "type 'task why it''s'\nawait quiet\nkey esc\nresize", "type 'task why it''s'\nawait quiet\nkey esc\nawait quiet\nresize"); g != want {
-		t.Fatalf("recorded:\n%s\nwant:\n%s", got, want)
-	}
+	g := strings.ReplaceAll(string(got), "type 'task why it''s'\nawait quiet\nkey esc\nresize", "type 'task why it''s'\nawait quiet\nkey esc\nawait quiet\nresize")
+	expect.Must(t, g == want, "recorded:\n%s\nwant:\n%s", got, want)
 }
 
 func TestWriteSavesTheScreen(t *testing.T) {
@@ -360,24 +343,18 @@ func TestWriteSavesTheScreen(t *testing.T) {
 	r.typeText("write screen.txt")
 	r.keys("enter")
 	got, err := os.ReadFile(filepath.Join(dir, "screen.txt"))
-	if err != nil || !strings.Contains(string(got), "scribe") {
-		t.Fatalf("wrote %q, %v", got, err)
-	}
+	expect.Must(t, err == nil && strings.Contains(string(got), "scribe"), "wrote %q, %v", got, err)
 }
 
 func TestNoFrameIsDrawnWhenNothingChanged(t *testing.T) {
 	r := newRig(t, 80, 24)
 	_ = r.m.View()
 	r.send(tea.FocusMsg{})
-	if r.m.dirty {
-		t.Fatal("a message that changes nothing wants a frame")
-	}
+	expect.Must(t, !r.m.dirty, "a message that changes nothing wants a frame")
 	reads := r.w.reads
 	r.send(bellMsg{}) // another tenant's change
 	r.wait(90 * time.Millisecond)
-	if r.m.dirty || r.w.reads != reads {
-		t.Fatal("another tenant's change was read or drawn")
-	}
+	expect.Must(t, !r.m.dirty && r.w.reads == reads, "another tenant's change was read or drawn")
 }
 
 func TestManyBellsAreOneFrame(t *testing.T) {
@@ -390,7 +367,5 @@ func TestManyBellsAreOneFrame(t *testing.T) {
 		r.send(bellMsg{})
 	}
 	r.wait(49 * time.Millisecond)
-	if r.w.reads > before+2 {
-		t.Fatalf("%d reads in one frame", r.w.reads-before)
-	}
+	expect.Must(t, r.w.reads <= before+2, "%d reads in one frame", r.w.reads-before)
 }

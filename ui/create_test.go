@@ -3,6 +3,8 @@ package ui
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestAnAgentIsMadeByAForm(t *testing.T) {
@@ -23,9 +25,7 @@ func TestAnAgentIsMadeByAForm(t *testing.T) {
 	r.typeText("sh -c 'cat'")
 	r.keys("enter")
 	want := "agent create helper --project=release --runtime=exec --role=writer --task=tidy up --command=sh -c 'cat'"
-	if len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q", r.ran)
 }
 
 func TestARefusedAgentKeepsItsForm(t *testing.T) {
@@ -50,7 +50,5 @@ func TestAReadOnlyCockpitMakesNoAgent(t *testing.T) {
 	r.wait(deadTime)
 	r.typeText("x")
 	r.keys("tab", "tab", "y", "enter")
-	if strings.Contains(strings.Join(r.ran, " "), "create") {
-		t.Errorf("ran %q", r.ran)
-	}
+	expect.True(t, !strings.Contains(strings.Join(r.ran, " "), "create"), "ran %q", r.ran)
 }

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/review"
 )
@@ -118,13 +119,11 @@ func TestALineOfADiffIsWhatIsSelected(t *testing.T) {
 	r := openDiff(t, 80, 24, &diffShelf{texts: map[string]string{"x": twoFiles}})
 	r.keys("j", "j", "j")
 	p := r.m.panes[review.DiffName].(*review.Diff)
-	if it := p.Selected(r.m.env()); it.Part != "cmd/main.go:2" || it.ID != "x" {
-		t.Errorf("selected is %+v", it)
-	}
+	it := p.Selected(r.m.env())
+	expect.True(t, it.Part == "cmd/main.go:2" && it.ID == "x", "selected is %+v", it)
 	r.keys("j", "v", "j")
-	if got, ok := p.Range(); !ok || got.String() != "cmd/main.go:3" {
-		t.Errorf("%v %v", got, ok)
-	}
+	got, ok := p.Range()
+	expect.True(t, ok && got.String() == "cmd/main.go:3", "%v %v", got, ok)
 }
 
 func TestADiffThatCantBeReadSaysSo(t *testing.T) {
@@ -182,17 +181,14 @@ func TestAHighRiskIsArmedAtTheEndOfItsChanges(t *testing.T) {
 	}
 	r.keys("enter")
 	r.wait(deadTime)
-	if ok, _ := r.m.card.Armed(); ok {
-		t.Fatal("armed before its end was seen")
-	}
+	ok, _ := r.m.card.Armed()
+	expect.Must(t, !ok, "armed before its end was seen")
 	r.keys("G")
-	if ok, why := r.m.card.Armed(); !ok {
-		t.Fatal(why)
-	}
+	ok, why := r.m.card.Armed()
+	expect.Must(t, ok, "%v", why)
 	r.keys("g", "f") // other text: it is to be read again
-	if ok, _ := r.m.card.Armed(); ok {
-		t.Fatal("armed although all arguments were not seen")
-	}
+	ok, _ = r.m.card.Armed()
+	expect.Must(t, !ok, "armed although all arguments were not seen")
 }
 
 // pair compares two that changed a file.

@@ -142,13 +142,9 @@ func TestATaskIsDispatchedReadApprovedAndDone(t *testing.T) {
 	d.await("echoing")
 
 	past, err := d.eng.Judge.Approvals(t.Context(), tenant, core.Filter{})
-	if err != nil || len(past.Items) != 1 {
-		t.Fatalf("approvals %v, %v", past, err)
-	}
+	expect.Must(t, err == nil && len(past.Items) == 1, "approvals %v, %v", past, err)
 	a := past.Items[0]
-	if a.Status != judge.Approved || a.AnsweredBy != "ada" || a.ShownAt.IsZero() || !a.ShownAt.Before(a.AnsweredAt) {
-		t.Fatalf("recorded %+v", a)
-	}
+	expect.Must(t, a.Status == judge.Approved && a.AnsweredBy == "ada" && !a.ShownAt.IsZero() && a.ShownAt.Before(a.AnsweredAt), "recorded %+v", a)
 }
 
 func TestADeniedTaskIsBlockedAndTheWorldIsFrozenAndThawed(t *testing.T) {
@@ -171,7 +167,6 @@ func TestADeniedTaskIsBlockedAndTheWorldIsFrozenAndThawed(t *testing.T) {
 		t.Fatalf("never thawed:\n%s", d.text())
 	}
 	d.line("audit reconcile")
-	if deltas, err := d.eng.Reconcile(t.Context(), tenant); err != nil || len(deltas) > 0 {
-		t.Fatalf("unexplained: %v, %v", deltas, err)
-	}
+	deltas, err := d.eng.Reconcile(t.Context(), tenant)
+	expect.Must(t, err == nil && len(deltas) == 0, "unexplained: %v, %v", deltas, err)
 }

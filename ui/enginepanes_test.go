@@ -58,9 +58,8 @@ func TestADataFileHasNoEnginesToShow(t *testing.T) {
 		r.w.cluster.Shared, r.w.cluster.Free = false, nil
 	})
 	r.keys("T")
-	if text := r.text(); strings.Contains(text, "deck1") || strings.Contains(text, "ngine") {
-		t.Errorf("engines are drawn:\n%s", text)
-	}
+	text := r.text()
+	expect.True(t, !strings.Contains(text, "deck1") && !strings.Contains(text, "ngine"), "engines are drawn:\n%s", text)
 	r.keys("e")
 	r.has("a data file has no engines that share it")
 }
@@ -75,13 +74,11 @@ func TestAnEngineThatGoesIsSeenAtOnceAndItsSilenceGrows(t *testing.T) {
 		r.w.cluster.Engines[1].State, r.w.cluster.Engines[1].Tenants, r.w.cluster.Engines[1].Count = cluster.Gone, nil, 0
 		r.w.cluster.Free = []string{"t_far", "t_stray"}
 	})
-	if text := r.text(); strings.Count(text, "no engine") != 2 || strings.Contains(text, "late") {
-		t.Errorf("a tenant that nobody has does not say so:\n%s", text)
-	}
+	text := r.text()
+	expect.True(t, strings.Count(text, "no engine") == 2 && !strings.Contains(text, "late"), "a tenant that nobody has does not say so:\n%s", text)
 	r.keys("e")
-	if text := r.text(); strings.Count(text, "gone") != 2 {
-		t.Errorf("an engine that is gone does not say so:\n%s", text)
-	}
+	text = r.text()
+	expect.True(t, strings.Count(text, "gone") == 2, "an engine that is gone does not say so:\n%s", text)
 }
 
 func TestATenantOfAnotherEngineSaysHowItIsShown(t *testing.T) {

@@ -37,9 +37,7 @@ func TestTheFirstFrameIsShownBeforeTheToolkitsOwn(t *testing.T) {
 	if !strings.HasPrefix(got, "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J\x1b[91mone\x1b[m\r\ntwofrom here on") || strings.Contains(got, "again") || strings.Contains(got, "late") {
 		t.Errorf("wrote %q", got)
 	}
-	if !strings.HasSuffix(got, "\x1b[?1049lstopped\x1b[?1049hback") {
-		t.Errorf("what the toolkit did with its own screen: %q", got)
-	}
+	expect.True(t, strings.HasSuffix(got, "\x1b[?1049lstopped\x1b[?1049hback"), "what the toolkit did with its own screen: %q", got)
 }
 
 func TestAFirstFrameThatComesAfterTheToolkitsIsNotShown(t *testing.T) {
@@ -55,17 +53,14 @@ func TestAFirstFrameWithoutASecondIsTakenAway(t *testing.T) {
 	e.paint("frame")
 	_, _ = e.Write([]byte("\x1b[?2026$p")) // it asked, and ended
 	e.leave()
-	if got := written(); !strings.HasSuffix(got, "\x1b[?1049l\x1b[?25h") {
-		t.Errorf("wrote %q", got)
-	}
+	got := written()
+	expect.True(t, strings.HasSuffix(got, "\x1b[?1049l\x1b[?25h"), "wrote %q", got)
 }
 
 func TestTheFirstFrameIsHandedOutOnceItHasASize(t *testing.T) {
 	var frames []string
 	r := rigOn(t, newWorld(), 0, 0, Options{First: func(frame string) { frames = append(frames, frame) }})
-	if len(frames) != 0 {
-		t.Fatalf("a frame without a size: %q", frames)
-	}
+	expect.Must(t, len(frames) == 0, "a frame without a size: %q", frames)
 	for range 2 {
 		r.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 		r.keys("j")

@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
 )
@@ -42,9 +43,7 @@ func TestAPanesFormRunsItsLine(t *testing.T) {
 	r.keys("enter")
 	r.has("! is required")
 	r.keys("h", "i", "q", "enter")
-	if len(r.ran) != 1 || r.ran[0] != `task dispatch --kind note --input {"title":"hiq"}` {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == `task dispatch --kind note --input {"title":"hiq"}`, "ran %q", r.ran)
 	r.lacks("a note")
 }
 
@@ -66,7 +65,5 @@ func TestARefusedFormComesBackWithTheReason(t *testing.T) {
 	r.wait(deadTime)
 	r.keys("s", "enter")
 	r.lacks("a note")
-	if len(r.ran) != 2 {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 2, "ran %q", r.ran)
 }

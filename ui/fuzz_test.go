@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane/gate"
 )
@@ -185,19 +186,14 @@ func (f *mischief) check(steps int) {
 		f.t.Fatalf("step %d: frame %dx%d on a screen of %dx%d", steps, c.W(), c.H(), f.m.w, f.m.h)
 	}
 	rows := strings.Split(f.m.View().Content, "\n")
-	if len(rows) > max(f.m.h, 1) {
-		f.t.Fatalf("step %d: %d rows on a screen of %d", steps, len(rows), f.m.h)
-	}
+	expect.Must(f.t, len(rows) <= max(f.m.h, 1), "step %d: %d rows on a screen of %d", steps, len(rows), f.m.h)
 	for _, row := range rows {
-		if n := ansi.StringWidth(row); n > f.m.w {
-			f.t.Fatalf("step %d: a row of %d cells on a screen of %d: %q", steps, n, f.m.w, row)
-		}
+		n := ansi.StringWidth(row)
+		expect.Must(f.t, n <= f.m.w, "step %d: a row of %d cells on a screen of %d: %q", steps, n, f.m.w, row)
 	}
 	for _, row := range c.Plain() {
 		for _, r := range row {
-			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-				f.t.Fatalf("step %d: %U reached the screen: %q", steps, r, row)
-			}
+			expect.Must(f.t, !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r), "step %d: %U reached the screen: %q", steps, r, row)
 		}
 	}
 	for _, line := range f.ran {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen/screentest"
 )
 
@@ -128,7 +129,5 @@ func TestEverySizeIsSafe(t *testing.T) {
 	r.keys("a", "E", "E", "q", ":", "x")
 	r.ranNothing()
 	r.keys("ctrl+c", "ctrl+c")
-	if !r.quit {
-		t.Fatal("ctrl+c does not quit a small screen")
-	}
+	expect.Must(t, r.quit, "ctrl+c does not quit a small screen")
 }

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestLogsOfAnyLengthAreReadInWindows(t *testing.T) {
@@ -75,17 +76,15 @@ func TestALongHistoryIsReadInPages(t *testing.T) {
 	r.has(id("tk", 10_000))
 	r.keys("G")
 	r.has(id("tk", 1))
-	if n := w.reads; n > 12 {
-		t.Fatalf("%d pages were read", n)
-	}
+	n := w.reads
+	expect.Must(t, n <= 12, "%d pages were read", n)
 	r.keys("k", "k")
 	r.change(func() { // one more comes in front: the cursor stays on its task
 		one.TaskID = id("tk", 10_001)
 		w.tasks = append([]task.Task{one}, w.tasks...)
 	})
-	if got := r.m.focused().Selected(r.m.env()).ID; got != id("tk", 3) {
-		t.Fatalf("the cursor went to %s", got)
-	}
+	got := r.m.focused().Selected(r.m.env()).ID
+	expect.Must(t, got == id("tk", 3), "the cursor went to %s", got)
 }
 
 func TestAnAgentThatAsksIsTheNextNeed(t *testing.T) {

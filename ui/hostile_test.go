@@ -143,13 +143,10 @@ func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 		v := r.m.View()
 		expect.No(t, harmless(colours.ReplaceAllString(v.Content, "")), "after", key, "the screen has")
 		for y, row := range r.m.Frame().Plain() {
-			if term.Width(row) > w {
-				t.Fatalf("after %q row %d is wider than the screen: %q", key, y, row)
-			}
+			expect.Must(t, term.Width(row) <= w, "after %q row %d is wider than the screen: %q", key, y, row)
 		}
-		if err := harmless(v.WindowTitle); err != nil || strings.Contains(v.WindowTitle, "\n") {
-			t.Fatalf("after %q the title has %v", key, err)
-		}
+		err := harmless(v.WindowTitle)
+		expect.Must(t, err == nil && !strings.Contains(v.WindowTitle, "\n"), "after %q the title has %v", key, err)
 	}
 	r.send(tea.BlurMsg{})
 	r.m.heed(nil)
@@ -157,9 +154,8 @@ func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 	for _, n := range r.m.queue() {
 		for _, notice := range []Notice{NoticeOSC9, NoticeOSC777} {
 			body := strings.TrimSuffix(strings.TrimPrefix(notice.sequence(n.text), "\x1b]"), "\a")
-			if err := harmless(body); err != nil || strings.Contains(body, "\n") || strings.Count(body, ";") > 3 {
-				t.Fatalf("%s has %v: %q", notice, err, body)
-			}
+			err := harmless(body)
+			expect.Must(t, err == nil && !strings.Contains(body, "\n") && strings.Count(body, ";") <= 3, "%s has %v: %q", notice, err, body)
 		}
 	}
 	expect.No(t, harmless(cleanLines(text)), "the pager is given")
@@ -201,7 +197,5 @@ func TestWhatIsSentIsSeen(t *testing.T) {
 			seen++
 		}
 	}
-	if seen < len(tour)*3/4 {
-		t.Errorf("%d of %d frames show it", seen, len(tour))
-	}
+	expect.True(t, seen >= len(tour)*3/4, "%d of %d frames show it", seen, len(tour))
 }

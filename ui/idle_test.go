@@ -61,15 +61,11 @@ func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end fun
 	return keys, out, func() {
 		t.Helper()
 		_, _ = io.WriteString(keys, "\x03\x03")
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-done, nil)
 		in.Close()
 		time.Sleep(time.Minute) // the toolkit's timers go on after its end
 		for _, s := range out.text {
-			if strings.Contains(s, restWord) {
-				t.Errorf("the word went on to the terminal: %q", s)
-			}
+			expect.True(t, !strings.Contains(s, restWord), "the word went on to the terminal: %q", s)
 		}
 		expect.Has(t, strings.Join(out.text, ""), "\x1b[?1049l", "the alternate screen was not left")
 	}
@@ -91,9 +87,8 @@ func TestAKeyThatEndsARestIsSoonOnTheScreen(t *testing.T) {
 			time.Sleep(5*time.Second + 500*time.Millisecond)
 			at := press(t, keys, ":")
 			time.Sleep(200 * time.Millisecond)
-			if took := out.first(t, at, ":"); took > 20*time.Millisecond {
-				t.Errorf("the palette came after %v", took)
-			}
+			took := out.first(t, at, ":")
+			expect.True(t, took <= 20*time.Millisecond, "the palette came after %v", took)
 			press(t, keys, "\x1b")
 			time.Sleep(time.Second)
 		}
@@ -107,9 +102,8 @@ func TestWhatIsSentBesideFramesEndsARest(t *testing.T) {
 		time.Sleep(5*time.Second + 500*time.Millisecond)
 		at := press(t, keys, "y")
 		time.Sleep(200 * time.Millisecond)
-		if took := out.first(t, at, "\x1b]52;"); took > 20*time.Millisecond {
-			t.Errorf("the clipboard came after %v", took)
-		}
+		took := out.first(t, at, "\x1b]52;")
+		expect.True(t, took <= 20*time.Millisecond, "the clipboard came after %v", took)
 	})
 }
 
@@ -123,9 +117,8 @@ func TestASuspensionEndsARest(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		// The toolkit gives a reader half a second to leave.
-		if took := suspended.Sub(at); suspended.IsZero() || took > 600*time.Millisecond {
-			t.Errorf("suspended after %v", took)
-		}
+		took := suspended.Sub(at)
+		expect.True(t, !suspended.IsZero() && took <= 600*time.Millisecond, "suspended after %v", took)
 	})
 }
 
@@ -134,9 +127,7 @@ func TestASuspensionEndsARest(t *testing.T) {
 func lulled(t *testing.T, r *rest, before, after string, meanwhile func()) time.Duration {
 	t.Helper()
 	raw, ok := r.filter(nil, restMsg{}).(tea.RawMsg)
-	if !ok {
-		t.Fatal("no word was sent")
-	}
+	expect.Must(t, ok, "no word was sent")
 	meanwhile()
 	start := time.Now()
 	expect.Of(r.Write([]byte(before + raw.Msg.(string) + after)))(t)

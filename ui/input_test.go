@@ -24,16 +24,14 @@ func TestWhatIsTypedWhileTheScreenIsLentWaits(t *testing.T) {
 		lent.Hold()
 		typed := make(chan struct{})
 		go func() { defer close(typed); _, _ = w.Write([]byte("q")) }()
-		if now := <-got; now != "" {
-			t.Fatalf("a held Read gave %q", now)
-		}
+		now := <-got
+		expect.Must(t, now == "", "a held Read gave %q", now)
 		go read() // as the toolkit does, before it is told to give up
 		lent.Suspend()
 		if now := <-got; now == "" {
 			read()
-			if now = <-got; now != "q" {
-				t.Fatalf("after it %q", now)
-			}
+			now = <-got
+			expect.Must(t, now == "q", "after it %q", now)
 		}
 		<-typed
 	}
@@ -58,7 +56,6 @@ func TestAWokenReadLosesNothing(t *testing.T) {
 		w.Close()
 	}()
 	expect.Is(t, read(9), "d", "after it")
-	if _, err := in.Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("at the end %v", err)
-	}
+	_, err := in.Read(make([]byte, 1))
+	expect.True(t, err == io.EOF, "at the end %v", err)
 }

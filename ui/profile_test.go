@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 // openWorld has an agent of each profile.
@@ -68,12 +69,8 @@ func TestAnOpenAgentIsMadeOnASecondWord(t *testing.T) {
 	r.golden("create-open-100x30")
 	r.keys("enter")
 	r.has("choose true, or another profile")
-	if len(r.ran) != 0 {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 0, "ran %q", r.ran)
 	r.keys("right", "enter")
 	want := "--profile=open --yes"
-	if len(r.ran) != 1 || !strings.HasSuffix(r.ran[0], want) {
-		t.Fatalf("ran %q, want %s", r.ran, want)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.HasSuffix(r.ran[0], want), "ran %q, want %s", r.ran, want)
 }

@@ -55,7 +55,5 @@ func TestAQuestionWithOptionsIsAnsweredFromAMenu(t *testing.T) {
 	r.ranNothing()
 	r.wait(deadTime)
 	r.press("y")
-	if len(r.ran) != 1 || !strings.HasSuffix(r.ran[0], `--content {"option":"b"}`) {
-		t.Errorf("ran %q", r.ran)
-	}
+	expect.True(t, len(r.ran) == 1 && strings.HasSuffix(r.ran[0], `--content {"option":"b"}`), "ran %q", r.ran)
 }

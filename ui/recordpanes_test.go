@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen/screentest"
 )
 
@@ -339,9 +340,7 @@ func TestKeysOfPoliciesAreCommands(t *testing.T) {
 				r.keys(key)
 				r.wait(deadTime)
 			}
-			if len(r.ran) != 1 || r.ran[0] != c.want {
-				t.Errorf("%s at %d ran %q, want %q", c.keys, w, r.ran, c.want)
-			}
+			expect.True(t, len(r.ran) == 1 && r.ran[0] == c.want, "%s at %d ran %q, want %q", c.keys, w, r.ran, c.want)
 		}
 	}
 	// Nothing rules before it is confirmed.

@@ -197,7 +197,5 @@ func (r *rig) lacks(not string) {
 
 func (r *rig) ranNothing() {
 	r.t.Helper()
-	if len(r.ran) > 0 {
-		r.t.Fatalf("commands ran: %q", r.ran)
-	}
+	expect.Must(r.t, len(r.ran) == 0, "commands ran: %q", r.ran)
 }

@@ -40,12 +40,8 @@ func TestAPanicRestoresTheTerminalAndIsAnError(t *testing.T) {
 	opt := Options{Services: services, Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
 	time.AfterFunc(50*time.Millisecond, func() { w.change(func() {}) })
 	err := Show(t.Context(), opt, term.Caps{}, strings.NewReader(""), &out)
-	if !errors.Is(err, tea.ErrProgramPanic) {
-		t.Fatalf("error %v", err)
-	}
-	if !strings.Contains(out.String(), "\x1b[?1049l") {
-		t.Fatal("the alternate screen was not left")
-	}
+	expect.Must(t, errors.Is(err, tea.ErrProgramPanic), "error %v", err)
+	expect.Must(t, strings.Contains(out.String(), "\x1b[?1049l"), "the alternate screen was not left")
 }
 
 func TestShowEndsWithItsContext(t *testing.T) {
@@ -54,7 +50,6 @@ func TestShowEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	opt := Options{Services: newWorld().services(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant}}
 	var out bytes.Buffer
-	if err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("error %v", err)
-	}
+	err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out)
+	expect.Must(t, errors.Is(err, context.DeadlineExceeded), "error %v", err)
 }

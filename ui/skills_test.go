@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen/screentest"
 )
 
@@ -68,9 +69,8 @@ func TestASkillIsInvokedByItsForm(t *testing.T) {
 	r.has("is no number")
 	r.ranNothing()
 	r.keys("backspace", "enter")
-	if want := `skill invoke navigate@2.0.0 --params {"location":"hall","speed":1}`; len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	want := `skill invoke navigate@2.0.0 --params {"location":"hall","speed":1}`
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want %q", r.ran, want)
 }
 
 func TestTheFormOfAChainAsksForWhatItsStepsNeed(t *testing.T) {
@@ -89,9 +89,7 @@ func TestTheFormOfAChainAsksForWhatItsStepsNeed(t *testing.T) {
 	r.typeText("attic")
 	r.keys("enter")
 	want := `skill invoke grasp@1.0.0 --params {"force":3,"area":"attic","mode":"fast","location":"attic","speed":1}`
-	if len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want %q", r.ran, want)
 	r.has("! no such place") // at its field
 }
 
@@ -172,9 +170,7 @@ func TestSubagentsHaveKeysOfTheirOwnInTheFleet(t *testing.T) {
 	want := []string{
 		"agent pause changes", "subagent pause " + uuid(1), "subagent resume " + uuid(2), "subagent stop " + uuid(2), "subagent cancel " + uuid(1),
 	}
-	if strings.Join(r.ran, "\n") != strings.Join(want, "\n") {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	expect.Must(t, strings.Join(r.ran, "\n") == strings.Join(want, "\n"), "ran %q, want %q", r.ran, want)
 	r.keys("j", "j", "j", "enter") // Asker
 	r.has("asks: run skill grasp@1.0.0")
 	r.keys("j", "enter")
@@ -207,15 +203,13 @@ func TestMessagesFollowAndStandStill(t *testing.T) {
 	}
 	r.keys("9")
 	more(1)
-	if got := r.m.focused().Selected(r.m.env()).ID; got != uuid(501) {
-		t.Fatalf("on the newest it follows: %s", got)
-	}
+	got := r.m.focused().Selected(r.m.env()).ID
+	expect.Must(t, got == uuid(501), "on the newest it follows: %s", got)
 	r.keys("j")
 	under := r.m.focused().Selected(r.m.env()).ID
 	more(2)
-	if got := r.m.focused().Selected(r.m.env()).ID; got != under {
-		t.Fatalf("the cursor left %s for %s", under, got)
-	}
+	got = r.m.focused().Selected(r.m.env()).ID
+	expect.Must(t, got == under, "the cursor left %s for %s", under, got)
 	r.keys("f")
 	r.has("held still")
 	more(3)
@@ -224,9 +218,7 @@ func TestMessagesFollowAndStandStill(t *testing.T) {
 	r.has("news.n3")
 	reads := r.w.reads
 	r.change(func() {}) // something else happened
-	if r.w.reads != reads {
-		t.Fatalf("%d reads though no message changed", r.w.reads-reads)
-	}
+	expect.Must(t, r.w.reads == reads, "%d reads though no message changed", r.w.reads-reads)
 }
 
 func TestMessagesAreNarrowedByTopic(t *testing.T) {
@@ -263,9 +255,7 @@ func TestWhatDidNotArriveIsSentAgain(t *testing.T) {
 	r.wait(deadTime)
 	r.keys("2", "enter")
 	want := []string{"bus resend " + uuid(206), "bus resend " + uuid(206), "bus resend " + uuid(203)}
-	if strings.Join(r.ran, "\n") != strings.Join(want, "\n") {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	expect.Must(t, strings.Join(r.ran, "\n") == strings.Join(want, "\n"), "ran %q, want %q", r.ran, want)
 }
 
 func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
@@ -276,9 +266,8 @@ func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
 	r.wait(deadTime)
 	r.typeText(`{"place":"sink"}`)
 	r.keys("enter")
-	if want := `bus reply ` + uuid(205) + ` {"place":"sink"}`; len(r.ran) != 1 || r.ran[0] != want {
-		t.Fatalf("ran %q, want %q", r.ran, want)
-	}
+	want := `bus reply ` + uuid(205) + ` {"place":"sink"}`
+	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want %q", r.ran, want)
 }
 
 func TestTheHeaderCountsMessagesInTroubleOnly(t *testing.T) {

@@ -19,9 +19,7 @@ func TestAValueIsAlwaysPartOfOneWord(t *testing.T) {
 	hostile := "x --yes; rm -rf / '{tenant}' \"\n"
 	got := expect.Of(tpl.fill(pane.Item{Kind: "task", ID: hostile}, "t_a", map[string]string{"Why not": "{id} a b"}))(t)
 	want := []string{"task", "cancel", hostile, "--reason", "{id} a b"}
-	if !slices.Equal(got, want) {
-		t.Fatalf("filled %q, want %q", got, want)
-	}
+	expect.Must(t, slices.Equal(got, want), "filled %q, want %q", got, want)
 }
 
 func TestAMissingValueIsRefused(t *testing.T) {
@@ -35,9 +33,8 @@ func TestAMissingValueIsRefused(t *testing.T) {
 		{"agent stop {nonsense}", pane.Item{Kind: "task", ID: "tk_1"}, "task tk_1 has no nonsense"},
 	} {
 		tpl, _ := parseTemplate(c.line)
-		if _, err := tpl.fill(c.it, "t_a", nil); err == nil || err.Error() != c.want {
-			t.Errorf("%s on %v: %v, want %s", c.line, c.it, err, c.want)
-		}
+		_, err := tpl.fill(c.it, "t_a", nil)
+		expect.True(t, err != nil && err.Error() == c.want, "%s on %v: %v, want %s", c.line, c.it, err, c.want)
 	}
 	for _, bad := range []string{"", "   ", "task 'open"} {
 		_, err := parseTemplate(bad)

@@ -51,9 +51,7 @@ func TestAPictureChangesNothingOutsideItsPane(t *testing.T) {
 			if bad == "52;c" {
 				continue // text, where it is harmless
 			}
-			if strings.Contains(out, bad) {
-				t.Fatalf("%q reaches the terminal", bad)
-			}
+			expect.Must(t, !strings.Contains(out, bad), "%q reaches the terminal", bad)
 		}
 	}
 }
@@ -64,7 +62,6 @@ func TestATerminalThatIsNotThereIsSaidToBe(t *testing.T) {
 	r := newRig(t, 80, 24)
 	p.Draw(c, r.m.env(), true)
 	expect.Is(t, c.Plain()[0], "…", "drew")
-	if scope, on := p.Typing(); on || scope == "" {
-		t.Errorf("typing %t in %q", on, scope)
-	}
+	scope, on := p.Typing()
+	expect.True(t, !on && scope != "", "typing %t in %q", on, scope)
 }

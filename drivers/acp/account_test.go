@@ -26,9 +26,8 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	home := strings.TrimPrefix(s.ends(task.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
 	has := func(name, want string) {
 		t.Helper()
-		if got, err := os.ReadFile(filepath.Join(home, name)); string(got) != want {
-			t.Errorf("%s holds %q, want %q (%v)", name, got, want, err)
-		}
+		got, err := os.ReadFile(filepath.Join(home, name))
+		expect.True(t, string(got) == want, "%s holds %q, want %q (%v)", name, got, want, err)
 	}
 	has(".gemini/oauth.json", "first")
 	has(".config/tool/key", "key")
@@ -53,11 +52,9 @@ func TestALoginIsRefusedThatWouldNotBeItsAlone(t *testing.T) {
 		"absolute": {Options: home.Options{Login: []string{"/root/.gemini"}}}, "above": {Options: home.Options{Login: []string{"~/../x"}}}, "all": {Options: home.Options{Login: []string{"~/."}}}, "no name": {Options: home.Options{Login: []string{"~/"}}},
 		"shared": {Options: home.Options{Login: []string{"~/.gemini"}}, Shared: true}, "home": {Options: home.Options{Login: []string{"~/.gemini"}, Home: "/srv/home"}},
 	} {
-		if _, err := readSettings(core.MustEncode(bad)); err == nil || !strings.Contains(err.Error(), "options.login") {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := readSettings(core.MustEncode(bad))
+		expect.True(t, err != nil && strings.Contains(err.Error(), "options.login"), "%s: %v", name, err)
 	}
-	if places, _ := r.Reach(core.MustEncode(settings{Options: home.Options{Login: []string{"~/.gemini"}}})); !slices.Contains(places, "login") {
-		t.Errorf("from another machine it reaches %v", places)
-	}
+	places, _ := r.Reach(core.MustEncode(settings{Options: home.Options{Login: []string{"~/.gemini"}}}))
+	expect.True(t, slices.Contains(places, "login"), "from another machine it reaches %v", places)
 }

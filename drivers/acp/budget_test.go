@@ -67,16 +67,11 @@ func TestABudgetEndsATurnOfARealAgent(t *testing.T) {
 			if s.status != task.Cancelled || len(s.prompts) != 1 || s.spent < most || s.spent >= whole || len(s.calls) == 0 || !s.unbroken {
 				t.Errorf("of %d tokens: %+v", whole, s)
 			}
-			if !d.exists("step0") || d.exists(fmt.Sprint("step", steps-1)) {
-				t.Error("it began nothing, or was done")
-			}
-			if n := len(d.model.Requests()); int64(n) >= steps+1 {
-				t.Errorf("its model was asked %d times", n)
-			}
+			expect.True(t, d.exists("step0") && !d.exists(fmt.Sprint("step", steps-1)), "it began nothing, or was done")
+			n := len(d.model.Requests())
+			expect.True(t, int64(n) < steps+1, "its model was asked %d times", n)
 			all, err := d.eng.Swarm.Budgets.List(t.Context(), d.by.Tenant)
-			if err != nil || len(all) != 1 || all[0].Used.Tokens != s.spent || !all[0].Denied {
-				t.Errorf("the budget: %+v %v", all, err)
-			}
+			expect.True(t, err == nil && len(all) == 1 && all[0].Used.Tokens == s.spent && all[0].Denied, "the budget: %+v %v", all, err)
 		})
 	}
 }

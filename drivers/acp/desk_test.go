@@ -66,9 +66,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 	go func() { ran <- d.eng.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-ran, nil)
 		_ = d.eng.Close()
 		_ = db.Close()
 	})

@@ -43,9 +43,8 @@ func TestSeveralWaysToAllowACallAreAChoice(t *testing.T) {
 	s.says("approve", "")
 	s.ends(task.Succeeded, "", "choose allow_once allow_always reject_once")
 	s.heard("message", "chose o0")
-	if e := s.of("tool_request")[0]; e.Asks != nil {
-		t.Errorf("nothing is to be chosen: %+v", e.Asks)
-	}
+	e = s.of("tool_request")[0]
+	expect.True(t, e.Asks == nil, "nothing is to be chosen: %+v", e.Asks)
 }
 
 func TestAnAgentsQuestionIsAnsweredByAPerson(t *testing.T) {
@@ -53,9 +52,8 @@ func TestAnAgentsQuestionIsAnsweredByAPerson(t *testing.T) {
 	s.says("approve", `{"city":"Bern"}`)
 	s.ends(task.Succeeded, "", "elicit city")
 	s.heard("message", "told map[city:Bern]")
-	if e := s.of("tool_request")[0]; e.Tool != askPerson || e.Intent != "What is it?" || e.Asks == nil || !strings.Contains(string(e.Asks.Schema), `"city"`) {
-		t.Errorf("%+v", e)
-	}
+	e := s.of("tool_request")[0]
+	expect.True(t, e.Tool == askPerson && e.Intent == "What is it?" && e.Asks != nil && strings.Contains(string(e.Asks.Schema), `"city"`), "%+v", e)
 	s.says("deny", "")
 	s.ends(task.Succeeded, "", "elicit city")
 	s.heard("message", "declined")

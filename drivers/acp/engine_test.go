@@ -52,9 +52,8 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	engine.Stderr = os.Stderr
 	expect.No(t, engine.Start())
 	expect.Await(t, "the agent has left a process behind", func() bool { return readPID(filepath.Join(dir, "pid")) > 0 })
-	if n := len(marked(instance)); n < 2 {
-		t.Errorf("%d processes of the engine, want the agent and its child", n)
-	}
+	n := len(marked(instance))
+	expect.True(t, n >= 2, "%d processes of the engine, want the agent and its child", n)
 	expect.No(t, engine.Process.Kill())
 	_ = engine.Wait()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -64,9 +63,8 @@ func TestNoProcessOutlivesAKilledEngine(t *testing.T) {
 	if n, err := next.Sweep(ctx); err != nil || n == 0 { // what the next engine does first
 		t.Fatalf("swept %d: %v", n, err)
 	}
-	if left := marked(instance); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	left := marked(instance)
+	expect.True(t, len(left) == 0, "left: %v", left)
 }
 
 // marked lists the live processes of an engine, by their environment.
@@ -85,15 +83,11 @@ func TestALongMessageIsCutIntoLines(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	long := strings.Repeat("äöü ", 50_000) // 350,000 bytes in one piece
 	out := s.prompt(`raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + long + `"}}`)
-	if out.Text != long {
-		t.Errorf("a result of %d bytes", len(out.Text))
-	}
+	expect.True(t, out.Text == long, "a result of %d bytes", len(out.Text))
 	said := s.texts("message")
 	expect.Is(t, strings.Join(said, ""), long, "the pieces are not the whole")
 	for _, piece := range said {
-		if len(piece) > maxLogLine {
-			t.Errorf("a piece of %d bytes", len(piece))
-		}
+		expect.True(t, len(piece) <= maxLogLine, "a piece of %d bytes", len(piece))
 	}
 }
 

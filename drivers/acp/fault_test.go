@@ -24,9 +24,8 @@ func TestAnAnswerThatIsTooLongEndsThePromptAndNotUs(t *testing.T) {
 func TestACrashKeepsWhatWasSaid(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	out := s.ends(task.Failed, "agent_killed", "flood 500", "crash")
-	if n := len(s.texts("message")); n != 500 || !strings.Contains(out.Error.Message, "was ended by SIGKILL") {
-		t.Errorf("%d messages, error %q", n, out.Error.Message)
-	}
+	n := len(s.texts("message"))
+	expect.True(t, n == 500 && strings.Contains(out.Error.Message, "was ended by SIGKILL"), "%d messages, error %q", n, out.Error.Message)
 }
 
 func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
@@ -71,14 +70,11 @@ func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 	s, _ := newStand(t, traits{Modes: []string{"auto", "ask"}}, settings{Mode: "ask"})
 	s.ends(task.Succeeded, "", `raw {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`, "say on")
 	got := s.of("mode")
-	if len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":"ask"}` {
-		t.Fatalf("events %+v", got)
-	}
+	expect.Must(t, len(got) == 1 && got[0].Status == "weaker" && string(got[0].Args) == `{"mode":"auto","wanted":"ask"}`, "events %+v", got)
 	s.forget()
 	s.ends(task.Succeeded, "", "say again")
-	if got := s.of("mode"); len(got) != 0 {
-		t.Errorf("events %+v after the mode was set again", got)
-	}
+	got = s.of("mode")
+	expect.True(t, len(got) == 0, "events %+v after the mode was set again", got)
 }
 
 func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
@@ -93,21 +89,18 @@ func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 	})
 	s.forget()
 	s.ends(task.Succeeded, "", "say on")
-	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" {
-		t.Errorf("modes %+v", got)
-	}
-	if got := s.of("usage"); len(got) != 1 || got[0].CostUSD != 0.5 {
-		t.Errorf("usage %+v", got)
-	}
+	got := s.of("mode")
+	expect.True(t, len(got) == 1 && got[0].Status == "weaker", "modes %+v", got)
+	got = s.of("usage")
+	expect.True(t, len(got) == 1 && got[0].CostUSD == 0.5, "usage %+v", got)
 }
 
 func TestAModeOutOfNowhereIsReported(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
 	setting := `raw {"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"mode","currentValue":"auto","options":[]}]}`
 	s.ends(task.Succeeded, "", setting, setting, "say on")
-	if got := s.of("mode"); len(got) != 1 || got[0].Status != "weaker" || string(got[0].Args) != `{"mode":"auto","wanted":""}` {
-		t.Errorf("events %+v", got)
-	}
+	got := s.of("mode")
+	expect.True(t, len(got) == 1 && got[0].Status == "weaker" && string(got[0].Args) == `{"mode":"auto","wanted":""}`, "events %+v", got)
 }
 
 func TestAConversationIsTakenUpWithoutRepeatingIt(t *testing.T) {
@@ -160,9 +153,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		`{"user":"nobody-of-that-name"}`: "options.user", `{"colour":"red"}`: "colour", `{"mode":1}`: "mode",
 	} {
 		err := r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(options)})
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v, want one about %s", options, err, field)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), field), "%s: %v, want one about %s", options, err, field)
 	}
 	expect.Fails(t, r.Check(fleet.Create{Name: "a", Command: []string{"no-such-program"}}), "a command that is not there was accepted")
 }

@@ -33,25 +33,21 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 	s.heard("message", "error: ")
 	s.heard("diff", "-one\n-two\n+three")
 	for path, want := range map[string]string{a: "three", filepath.Join(dir, "new.txt"): "four"} {
-		if got, err := os.ReadFile(path); string(got) != want {
-			t.Errorf("%s holds %q: %v", path, got, err)
-		}
+		got, err := os.ReadFile(path)
+		expect.True(t, string(got) == want, "%s holds %q: %v", path, got, err)
 	}
 	if info, err := os.Stat(a); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("mode %v: %v", info.Mode(), err)
 	}
 	e := s.of("tool_request")[1]
-	if e.Tool != "fs/write_text_file" || string(e.Args) != fmt.Sprintf(`{"path":%q,"content":"three"}`, a) {
-		t.Errorf("asked %+v", e)
-	}
+	expect.True(t, e.Tool == "fs/write_text_file" && string(e.Args) == fmt.Sprintf(`{"path":%q,"content":"three"}`, a), "asked %+v", e)
 	expect.Is(t, len(s.of("tool_result")), 4, "results of 4 calls")
 
 	s.always("deny")
 	s.ends(task.Succeeded, "", "write "+a+" five", "read "+a)
 	s.heard("message", "denied by the operator: by the test")
-	if got, _ := os.ReadFile(a); string(got) != "three" {
-		t.Errorf("a denied write left %q", got)
-	}
+	got, _ := os.ReadFile(a)
+	expect.True(t, string(got) == "three", "a denied write left %q", got)
 }
 
 func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
@@ -62,9 +58,8 @@ func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
 		return fleet.ToolAnswer{Decision: "approve", Args: final}, nil
 	}
 	s.ends(task.Succeeded, "", "write "+a+" worse")
-	if got, _ := os.ReadFile(a); string(got) != "better" {
-		t.Errorf("the file holds %q", got)
-	}
+	got, _ := os.ReadFile(a)
+	expect.True(t, string(got) == "better", "the file holds %q", got)
 	outside := filepath.Join(t.TempDir(), "b")
 	final = core.MustEncode(map[string]string{"path": outside, "content": "x"})
 	s.prompt("write " + a + " worse")
@@ -91,23 +86,20 @@ func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
 	} {
 		s.forget()
 		s.prompt("read " + path)
-		if got := strings.Join(s.texts("message"), "|"); !strings.HasPrefix(got, "error:") {
-			t.Errorf("read %q said %q", path, got)
-		}
+		got := strings.Join(s.texts("message"), "|")
+		expect.True(t, strings.HasPrefix(got, "error:"), "read %q said %q", path, got)
 		if path == "" {
 			continue // the fake agent's own line can't say it
 		}
 		s.forget()
 		s.prompt("write " + path + " gotcha")
-		if got := strings.Join(s.texts("message"), "|"); !strings.HasPrefix(got, "error:") {
-			t.Errorf("write %q said %q", path, got)
-		}
+		got = strings.Join(s.texts("message"), "|")
+		expect.True(t, strings.HasPrefix(got, "error:"), "write %q said %q", path, got)
 	}
 	// A second name of a foreign file is replaced, not written through.
 	s.prompt("write " + in("hard") + " mine")
-	if got, _ := os.ReadFile(secret); string(got) != "the secret" {
-		t.Errorf("the file outside holds %q", got)
-	}
+	got, _ := os.ReadFile(secret)
+	expect.True(t, string(got) == "the secret", "the file outside holds %q", got)
 }
 
 func TestAFileIsReadFromALineOn(t *testing.T) {
@@ -130,9 +122,8 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 		{n(1), n(-1), ""},
 		{n(1), n(99), "1\n2\n3\n4\n"},
 	} {
-		if got, err := p.readText(fileRequest{Path: path, Line: c.line, Limit: c.limit}); err != nil || got != c.want {
-			t.Errorf("line %v limit %v: %q, %v", c.line, c.limit, got, err)
-		}
+		got, err := p.readText(fileRequest{Path: path, Line: c.line, Limit: c.limit})
+		expect.True(t, err == nil && got == c.want, "line %v limit %v: %q, %v", c.line, c.limit, got, err)
 	}
 	expect.No(t, os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600))
 	_, err := p.readText(fileRequest{Path: path})
@@ -149,9 +140,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dir, "touched"))
 	expect.Fails(t, err, "a denied command ran")
 	e := s.of("tool_request")[0]
-	if e.Tool != "terminal/create" || string(e.Args) != `{"command":"pwd"}` {
-		t.Errorf("asked %+v", e)
-	}
+	expect.True(t, e.Tool == "terminal/create" && string(e.Args) == `{"command":"pwd"}`, "asked %+v", e)
 }
 
 func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
@@ -165,13 +154,9 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	rewrite := false
 	s.answer = func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
 		files := e.Bind(e.Args)
-		if len(files) != 1 || files[0].Path != "job.sh" {
-			t.Errorf("bound to %+v", files)
-		}
+		expect.True(t, len(files) == 1 && files[0].Path == "job.sh", "bound to %+v", files)
 		if rewrite {
-			if err := os.WriteFile(job, []byte("touch evil"), 0o600); err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, os.WriteFile(job, []byte("touch evil"), 0o600), nil)
 		}
 		return fleet.ToolAnswer{Decision: "approve", Args: e.Args, Files: files}, nil
 	}
@@ -191,24 +176,18 @@ func TestACancelEndsItsCommands(t *testing.T) {
 	stubborn := script(t, dir, "echo $$ >"+pid+"; trap '' INT TERM; while :; do sleep 1; done")
 	done := s.start("leave sh "+stubborn, "hang")
 	expect.Await(t, "the command runs", func() bool { return readPID(pid) > 0 })
-	if !runs(stubborn) {
-		t.Error("the command has ended")
-	}
+	expect.True(t, runs(stubborn), "the command has ended")
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
-	if runs(stubborn) {
-		t.Error("the command outlived the cancel")
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
+	expect.True(t, !runs(stubborn), "the command outlived the cancel")
 }
 
 func TestOutputIsCutAtACharacter(t *testing.T) {
 	term := &terminal{out: pipe.Kept{Most: 5, End: true}}
 	_, _ = term.out.Write([]byte("äöü"))
-	if out := term.output(); out.Output != "öü" || !out.Truncated {
-		t.Errorf("%+v", out)
-	}
+	out := term.output()
+	expect.True(t, out.Output == "öü" && out.Truncated, "%+v", out)
 }
 
 func TestWhatIsHiddenIsNotServed(t *testing.T) {
@@ -275,7 +254,6 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 		_, err = p.writeText(in)
 		expect.Fails(t, err, name)
 	}
-	if got, err := os.ReadFile(data + ".key"); string(got) != "KEY" || err != nil {
-		t.Errorf("the key is %q: %v", got, err)
-	}
+	got, err := os.ReadFile(data + ".key")
+	expect.True(t, string(got) == "KEY" && err == nil, "the key is %q: %v", got, err)
 }

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // FuzzAnUpdateIsHeardOrLogged feeds a session what no agent should say.
@@ -26,9 +27,8 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 		s := a.newSession(nil, "s")
 		emitted := 0
 		turn := newTurn(context.Background(), fleet.Prompt{Emit: func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
-			if emitted++; len(e.Text) > maxLogLine+64 {
-				t.Errorf("a %s of %d bytes", e.Type, len(e.Text))
-			}
+			emitted++
+			expect.True(t, len(e.Text) <= maxLogLine+64, "a %s of %d bytes", e.Type, len(e.Text))
 			return fleet.ToolAnswer{}, nil
 		}, Beat: func() {}})
 		turn.s, a.turn = s, turn
@@ -36,9 +36,8 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 		s.update(core.Raw(data))
 		turn.flushTalk()
 		for _, c := range turn.calls {
-			if args := c.args(); !args.IsValid() {
-				t.Errorf("args %q", args)
-			}
+			args := c.args()
+			expect.True(t, args.IsValid(), "args %q", args)
 		}
 		turn.closeCalls("over")
 		var end stopped

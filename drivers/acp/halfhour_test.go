@@ -129,9 +129,8 @@ func newHalfHour(t *testing.T) *halfHour {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "."}, {"-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "first"}} {
 		cmd := osexec.Command("git", args...)
 		cmd.Dir, cmd.Env = h.repo, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	cells := drivertest.Cells(t, cell.Options{})
 	trees, err := tree.New(tree.Options{Cells: cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")})
@@ -155,9 +154,7 @@ func newHalfHour(t *testing.T) *halfHour {
 	go func() { ran <- h.eng.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-ran, nil)
 		_ = h.eng.Close()
 		_ = db.Close()
 	})
@@ -225,9 +222,7 @@ func (h *halfHour) play(names ...string) map[string]map[string]decided {
 				continue
 			}
 			ask, known, err := recall.Recall(ctx, d.DecisionID)
-			if err != nil || !known || !ask.Contained.Holds {
-				h.Errorf("what decision %s was about: %+v, %v", d.DecisionID, ask, err)
-			}
+			expect.True(h, err == nil && known && ask.Contained.Holds, "what decision %s was about: %+v, %v", d.DecisionID, ask, err)
 			out[whose[d.TaskID]][ask.Action.CallID] = decided{"approve", d.ReasonCode, d.Rationale}
 		}
 		if !page.Info.Next {
@@ -244,9 +239,7 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 	h := newHalfHour(t)
 	files, err := filepath.Glob(halfHours + "/*")
 	h.no(err)
-	if len(files) < 3 {
-		t.Fatalf("%d half hours", len(files))
-	}
+	expect.Must(t, len(files) >= 3, "%d half hours", len(files))
 	rows := map[decided][]string{}
 	var order []decided
 	var agents []string
@@ -275,9 +268,7 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 				rows[d] = append(rows[d], s.What)
 			}
 		}
-		if questions > 3 {
-			t.Errorf("%s: %d questions in %d steps; at most 3 are right", agent, questions, len(steps))
-		}
+		expect.True(t, questions <= 3, "%s: %d questions in %d steps; at most 3 are right", agent, questions, len(steps))
 	}
 	table := strings.Builder{}
 	table.WriteString("# What the default policy says to half an hour of real agents\n\n| decision | reason | steps |\n|---|---|---|\n")

@@ -42,9 +42,7 @@ func TestAnAgentIsIdleOnlyOnceItWasGreeted(t *testing.T) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			for _, h := range s.health {
-				if h.Status == fleet.Idle {
-					t.Errorf("it was idle: %+v", h)
-				}
+				expect.True(t, h.Status != fleet.Idle, "it was idle: %+v", h)
 			}
 		})
 	}

@@ -36,9 +36,7 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 		out := s.ends(task.Succeeded, "", "run printenv HOME")
 		home := strings.TrimPrefix(out.Text, "exit 0: ")
 		homes[home] = true
-		if !strings.HasPrefix(home, r.opt.State) {
-			t.Errorf("home %s, want one below %s", home, r.opt.State)
-		}
+		expect.True(t, strings.HasPrefix(home, r.opt.State), "home %s, want one below %s", home, r.opt.State)
 		// What the agent has changed is kept at the next start.
 		settings := filepath.Join(home, ".tool/settings")
 		if got, err := os.ReadFile(settings); string(got) != "fresh" {
@@ -49,9 +47,8 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 		write(t, settings, "changed")
 		s.ends(task.Failed, "agent_killed", "crash")
 		s.ends(task.Succeeded, "", "say again")
-		if got, _ := os.ReadFile(settings); string(got) != "changed" {
-			t.Errorf("settings %q after a restart", got)
-		}
+		got, _ := os.ReadFile(settings)
+		expect.True(t, string(got) == "changed", "settings %q after a restart", got)
 	}
 	expect.Is(t, len(homes), 2, "homes", homes)
 }
@@ -88,9 +85,8 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	const uid = 65534
 	if os.Geteuid() != 0 {
-		if _, err := readSettings([]byte(`{"user":"65534"}`)); err == nil || !strings.Contains(err.Error(), "unless the engine runs as root") {
-			t.Errorf("another user without root: %v", err)
-		}
+		_, err := readSettings([]byte(`{"user":"65534"}`))
+		expect.True(t, err != nil && strings.Contains(err.Error(), "unless the engine runs as root"), "another user without root: %v", err)
 		return
 	}
 	base := expect.Of(os.MkdirTemp("/tmp", "acp-user-"))(t)
@@ -110,17 +106,14 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	for _, want := range []string{fmt.Sprintf("exit 0: %d", uid), "written", "exit 0: x"} {
 		s.heard("message", want)
 	}
-	if st, err := os.Stat(filepath.Join(work, "f")); err != nil || st.Sys().(*syscall.Stat_t).Uid != uid {
-		t.Errorf("the file is not the agent's: %v", err)
-	}
+	expect.Is(t, expect.Of(os.Stat(filepath.Join(work, "f")))(t).Sys().(*syscall.Stat_t).Uid, uid, "the file is not the agent's")
 	said := len(s.of("message"))
 	done := s.start("say at work", "hang")
 	expect.Await(t, "it works", func() bool { return len(s.of("message")) > said })
 	expect.No(t, s.handle.Pause(context.Background()), "pause")
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
 }
 
 func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
@@ -132,7 +125,6 @@ func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
 	s := open(t, newRuntime(t, Options{}), a)
 	out := s.ends(task.Failed, "invalid_input", "say hello")
 	expect.Has(t, out.Error.Message, "user 65534 can't enter ", "message")
-	if h := s.now(); h.Status != fleet.Offline {
-		t.Errorf("health %+v", h)
-	}
+	h := s.now()
+	expect.True(t, h.Status == fleet.Offline, "health %+v", h)
 }

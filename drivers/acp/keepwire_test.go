@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/expect"
 )
 
 // Bounds of what is kept of a wire. What agents offer, such as commands, is left out:
@@ -46,9 +47,8 @@ func (d *desk) keep(agent string, begins []int) {
 			}
 			fmt.Fprintln(&out, elsewhere.ReplaceAllString(strings.ReplaceAll(line, d.dir, "$DIR"), "$$ELSEWHERE"))
 		}
-		if said := shows(readWire(d.t, data[begins[i]:end])).said; elsewhere.MatchString(said) {
-			d.t.Errorf("the wire of %s, %s has a path of this machine in pieces: %s", agent, sc.name, said)
-		}
+		said := shows(readWire(d.t, data[begins[i]:end])).said
+		expect.True(d.t, !elsewhere.MatchString(said), "the wire of %s, %s has a path of this machine in pieces: %s", agent, sc.name, said)
 		if out.Len() > mostWire {
 			d.t.Errorf("the wire of %s, %s has %d bytes", agent, sc.name, out.Len())
 		}

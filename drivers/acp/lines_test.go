@@ -74,9 +74,8 @@ var quotings = map[string]func(text string) []string{
 // nothing of it out. COMMAND_LINES is how many of each deed's quotings are tried, 0 all.
 func TestNoCommandLineHasAnEffectOutsideUnasked(t *testing.T) {
 	t.Parallel()
-	if n := len(deeds) * len(quotings); n < 500 {
-		t.Fatalf("%d command lines", n)
-	}
+	n := len(deeds) * len(quotings)
+	expect.Must(t, n >= 500, "%d command lines", n)
 	each := 1
 	if n, err := strconv.Atoi(os.Getenv("COMMAND_LINES")); err == nil {
 		each = n
@@ -124,18 +123,14 @@ func TestNoCommandLineHasAnEffectOutsideUnasked(t *testing.T) {
 		})
 		d, err := h.eng.Judge.Decision(t.Context(), h.by.Tenant, now.DecisionID)
 		h.no(err)
-		if d.Decision != judge.Approve || d.ReasonCode != "contained" {
-			t.Errorf("%s: %s %s", line, d.Decision, d.ReasonCode)
-		}
+		expect.True(t, d.Decision == judge.Approve && d.ReasonCode == "contained", "%s: %s %s", line, d.Decision, d.ReasonCode)
 	}
 	done, err := filepath.Glob(filepath.Join(dir, "ran.*"))
 	h.no(err)
-	if vain := len(ran) - len(done); asked == 0 || vain > len(ran)/4 {
-		t.Errorf("%d asked, %d ran, of which %d wrote nothing", asked, len(ran), vain)
-	}
-	if after := h.outside(out, other, h.repo, remote); after != before {
-		t.Errorf("outside there was\n%s\nand is\n%s", before, after)
-	}
+	vain := len(ran) - len(done)
+	expect.True(t, asked != 0 && vain <= len(ran)/4, "%d asked, %d ran, of which %d wrote nothing", asked, len(ran), vain)
+	after := h.outside(out, other, h.repo, remote)
+	expect.True(t, after == before, "outside there was\n%s\nand is\n%s", before, after)
 	for _, path := range []string{"/usr/local/bin/" + mark, "/usr/bin/" + mark, "/etc/profile.d/" + mark + ".sh", filepath.Join(home, mark), "/" + mark} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is there", path)

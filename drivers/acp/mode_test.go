@@ -35,9 +35,8 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 			ctx, c := context.Background(), s.handle.(fleet.Chooser)
 			expect.No(t, c.Choose(ctx, fleet.SetModel, "small"))
 			expect.No(t, c.Choose(ctx, fleet.SetMode, "auto"))
-			if o := s.offered(); o.Mode != "auto" || o.Model != "small" {
-				t.Errorf("then %+v", o)
-			}
+			o = s.offered()
+			expect.True(t, o.Mode == "auto" && o.Model == "small", "then %+v", o)
 			s.forget()
 			s.ends(task.Succeeded, "", "settings")
 			expect.Is(t, strings.Join(s.texts("message"), ""), "mode auto model small", "then")
@@ -45,12 +44,10 @@ func TestWhatAnAgentOffersIsReportedAndSet(t *testing.T) {
 			s.forget()
 			s.ends(task.Succeeded, "", "settings")
 			expect.Is(t, strings.Join(s.texts("message"), ""), "mode auto model small", "in a new session")
-			if got := s.of("mode"); len(got) != 0 {
-				t.Errorf("a change that was asked for is reported: %+v", got)
-			}
-			if err := c.Choose(ctx, fleet.SetModel, "huge"); err == nil || !strings.Contains(err.Error(), "one of: small (") {
-				t.Errorf("a model that it has not: %v", err)
-			}
+			got := s.of("mode")
+			expect.True(t, len(got) == 0, "a change that was asked for is reported: %+v", got)
+			err := c.Choose(ctx, fleet.SetModel, "huge")
+			expect.True(t, err != nil && strings.Contains(err.Error(), "one of: small ("), "a model that it has not: %v", err)
 		})
 	}
 }
@@ -73,17 +70,13 @@ func TestARealAgentsModelsAndModesAreOffered(t *testing.T) {
 	s.ends(task.Succeeded, "", "hello")
 	o := s.offered()
 	t.Logf("modes %s, models %s", fleet.Allowed(o.Modes), fleet.Allowed(o.Models))
-	if o.Mode != "build" || len(o.Modes) < 2 || len(o.Models) == 0 || o.Model == "" {
-		t.Fatalf("offers %+v", o)
-	}
+	expect.Must(t, o.Mode == "build" && len(o.Modes) >= 2 && len(o.Models) != 0 && o.Model != "", "offers %+v", o)
 	c := s.handle.(fleet.Chooser)
 	expect.No(t, c.Choose(context.Background(), fleet.SetMode, "plan"))
 	expect.No(t, c.Choose(context.Background(), fleet.SetModel, o.Model))
 	s.ends(task.Succeeded, "", "hello")
-	if now := s.offered(); now.Mode != "plan" || now.Model != o.Model {
-		t.Errorf("then %+v", now)
-	}
-	if err := c.Choose(context.Background(), fleet.SetMode, "nope"); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "plan") {
-		t.Errorf("a mode that it has not: %v", err)
-	}
+	now := s.offered()
+	expect.True(t, now.Mode == "plan" && now.Model == o.Model, "then %+v", now)
+	err := c.Choose(context.Background(), fleet.SetMode, "nope")
+	expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), "plan"), "a mode that it has not: %v", err)
 }

@@ -62,9 +62,8 @@ func TestASharedProcessHasNoCredentialOfItsModel(t *testing.T) {
 	}
 	all[0].heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
 	expect.Is(t, all[0].now().PID, all[1].now().PID, "they have a process each")
-	if got := credentials(); len(got) != 1 || got[modelKey] != 2 {
-		t.Errorf("the model was shown %v", got)
-	}
+	got := credentials()
+	expect.True(t, len(got) == 1 && got[modelKey] == 2, "the model was shown %v", got)
 }
 
 func TestWhatASharedProcessAsksIsItsSessionsAgent(t *testing.T) {
@@ -121,7 +120,5 @@ func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
 		return p.key
 	}
 	first, again := place("OPENAI_BASE_URL"), place("OPENAI_BASE_URL")
-	if place() == first || first != again {
-		t.Error("the key of their process does not tell them apart")
-	}
+	expect.True(t, place() != first && first == again, "the key of their process does not tell them apart")
 }

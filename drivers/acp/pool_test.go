@@ -77,9 +77,7 @@ func TestEightSessionsInOneProcessGetTheirOwnAnswers(t *testing.T) {
 	pids := map[int]bool{}
 	for i, s := range all {
 		out := s.wait(done[i])
-		if out.Status != task.Succeeded || out.Text != fmt.Sprintf("I am %d", i) {
-			t.Errorf("agent %d: %s %q", i, out.Status, out.Text)
-		}
+		expect.True(t, out.Status == task.Succeeded && out.Text == fmt.Sprintf("I am %d", i), "agent %d: %s %q", i, out.Status, out.Text)
 		expect.Has(t, string(s.of("tool_request")[0].Args), fmt.Sprintf(`{"n":%d}`, i), "agent", i, "was asked about")
 		pids[s.now().PID] = true
 	}
@@ -94,9 +92,8 @@ func TestASharedProcessEndsWithItsLastAgent(t *testing.T) {
 	pid := all[0].now().PID
 	expect.No(t, all[0].handle.Stop(context.Background()))
 	all[1].ends(task.Succeeded, "", "say still here")
-	if err := all[1].handle.Close(); err != nil || alive(pid) {
-		t.Errorf("process %d after the last left: %v", pid, err)
-	}
+	err := all[1].handle.Close()
+	expect.True(t, err == nil && !alive(pid), "process %d after the last left: %v", pid, err)
 }
 
 func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
@@ -109,9 +106,8 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 		done = append(done, s.start("count "+counted[i]))
 		expect.Await(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
 	}
-	if err := all[0].handle.Pause(ctx); err == nil || !strings.Contains(err.Error(), "shares its process") {
-		t.Errorf("pause while the other works: %v", err)
-	}
+	err := all[0].handle.Pause(ctx)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "shares its process"), "pause while the other works: %v", err)
 	expect.No(t, all[1].handle.Pause(ctx), "pause of the last")
 	expect.No(t, all[0].handle.Pause(ctx), "pause again")
 	before := readPID(counted[0])
@@ -122,9 +118,8 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	}
 	for i, s := range all {
 		s.handle.Interrupt()
-		if out := s.wait(done[i]); out.Status != task.Cancelled {
-			t.Errorf("outcome %+v", out)
-		}
+		out := s.wait(done[i])
+		expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
 	}
 }
 
@@ -136,9 +131,7 @@ func TestAnAgentWorksBesideAFrozenProcess(t *testing.T) {
 	expect.No(t, all[0].handle.Pause(context.Background()))
 	all[1].forget()
 	all[1].ends(task.Succeeded, "", "say still able")
-	if all[1].now().PID == all[0].now().PID {
-		t.Error("it worked in the frozen process")
-	}
+	expect.True(t, all[1].now().PID != all[0].now().PID, "it worked in the frozen process")
 	all[1].heard("log", "took up the conversation")
 	expect.No(t, all[0].handle.Resume(context.Background()))
 	all[0].ends(task.Succeeded, "", "say back")
@@ -155,9 +148,8 @@ func TestACancelInASharedProcessSparesTheOthers(t *testing.T) {
 		expect.Await(t, "it has spawned", func() bool { return readPID(pids[i]) > 0 })
 	}
 	all[0].handle.Interrupt()
-	if out := all[0].wait(done[0]); out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
+	out := all[0].wait(done[0])
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
 	if runs(pids[0]) || !runs(pids[1]) {
 		t.Errorf("alive: %v, %v; want only the other's", runs(pids[0]), runs(pids[1]))
 	}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,9 +49,7 @@ func TestADenialsReasonReachesTheAgent(t *testing.T) {
 	}
 	s.ends(task.Succeeded, "", "tool execute {}", "tool edit {}", "tokens 70", "say fine")
 	told := s.of("prompt")
-	if len(told) != 1 || !strings.Contains(told[0].Text, "- to execute: use the copy 1\n- to edit: use the copy 2\n") {
-		t.Errorf("told %+v", told)
-	}
+	expect.True(t, len(told) == 1 && strings.Contains(told[0].Text, "- to execute: use the copy 1\n- to edit: use the copy 2\n"), "told %+v", told)
 	var spent int64
 	for _, e := range s.of("usage") {
 		spent += e.Tokens
@@ -60,9 +57,8 @@ func TestADenialsReasonReachesTheAgent(t *testing.T) {
 	expect.Is(t, spent, 70)
 	s.forget()
 	s.ends(task.Succeeded, "", "say next")
-	if told := s.of("prompt"); len(told) > 0 {
-		t.Errorf("told %+v", told)
-	}
+	told = s.of("prompt")
+	expect.True(t, len(told) == 0, "told %+v", told)
 }
 
 func TestAnApprovalAfterADenialIsNoDenial(t *testing.T) {
@@ -96,9 +92,7 @@ func TestTheLastMessageIsTheResult(t *testing.T) {
 		chunk("", "Fir"), chunk("", "st."), `raw {"sessionUpdate":"tool_call","toolCallId":"c1","title":"look","kind":"read","status":"in_progress"}`,
 		chunk("", "Sec"), chunk("", "ond."), chunk("a", "Th"), chunk("a", "ird."))
 	expect.Is(t, strings.Join(s.texts("message"), "|"), "First.|Second.|Third.", "messages")
-	if out.Text != "Third." || reply(t, out.Output)["text"] != "Third." {
-		t.Errorf("outcome %q %s", out.Text, out.Output)
-	}
+	expect.True(t, out.Text == "Third." && reply(t, out.Output)["text"] == "Third.", "outcome %q %s", out.Text, out.Output)
 }
 
 func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
@@ -115,9 +109,8 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 	s.heard("plan", "[x] look\n[ ] leap")
 	s.heard("diff", "/a\n@@ -1,3 +1,3 @@\n one\n-two\n+2\n three")
 	s.heard("log", `unknown update: {"sessionUpdate":"hologram_chunk"`)
-	if got := s.of("plan")[0].Steps; len(got) != 2 || got[0] != (fleet.Step{Text: "look", Status: "completed"}) {
-		t.Errorf("steps %+v", got)
-	}
+	got := s.of("plan")[0].Steps
+	expect.True(t, len(got) == 2 && got[0] == (fleet.Step{Text: "look", Status: "completed"}), "steps %+v", got)
 	if got := s.of("diff")[0]; got.Path != "/a" || got.CallID != "c1" {
 		t.Errorf("diff %+v", got)
 	}
@@ -182,9 +175,8 @@ func TestTokensAndCostAreCountedOnce(t *testing.T) {
 		{[]string{`raw {"sessionUpdate":"usage_update","cost":{"amount":9,"currency":"CHF"}}`}, 0, 0},
 	} {
 		s.ends(task.Succeeded, "", c.acts...)
-		if tokens, cost := sum(); tokens != c.tokens || cost != c.cost {
-			t.Errorf("%q: %d tokens and %g USD, want %d and %g", c.acts, tokens, cost, c.tokens, c.cost)
-		}
+		tokens, cost := sum()
+		expect.True(t, tokens == c.tokens && cost == c.cost, "%q: %d tokens and %g USD, want %d and %g", c.acts, tokens, cost, c.tokens, c.cost)
 	}
 }
 
@@ -194,13 +186,10 @@ func TestACancelAnswersOpenQuestionsAsCancelled(t *testing.T) {
 	expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	pid := s.now().PID
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != task.Cancelled || s.now().PID != pid {
-		t.Errorf("outcome %+v by process %d, was %d", out, s.now().PID, pid)
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Cancelled && s.now().PID == pid, "outcome %+v by process %d, was %d", out, s.now().PID, pid)
 	for _, e := range s.of("tool_result") {
-		if e.Status != "error" || e.Error != "canceled" {
-			t.Errorf("result %+v", e)
-		}
+		expect.True(t, e.Status == "error" && e.Error == "canceled", "result %+v", e)
 	}
 }
 
@@ -209,9 +198,7 @@ func TestALinkGoesWithThePrompt(t *testing.T) {
 	out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
 		TaskID: "tk_00000_0000000001", Message: "say hello", URI: "https://example.org/a", Emit: s.emit, Beat: func() {},
 	})
-	if err != nil || out.Text != "link https://example.org/a" {
-		t.Errorf("%+v, %v", out, err)
-	}
+	expect.True(t, err == nil && out.Text == "link https://example.org/a", "%+v, %v", out, err)
 }
 
 func TestArgumentsThatCantBeJudgedAreShownAsSuch(t *testing.T) {
@@ -225,15 +212,11 @@ func TestWhatIsSaidToAnAgentAtWorkIsItsNextPrompt(t *testing.T) {
 	s.say = []*fleet.Message{{Text: "say one"}, {Text: "say two\nsay three", URI: "file:///x"}}
 	out := s.ends(task.Succeeded, "", "say first")
 	expect.Is(t, out.Text, "link file:///x", "the outcome is that of the last prompt")
-	if got := s.texts("message"); strings.Join(got, " ") != "first one two three link file:///x" {
-		t.Errorf("said %q", got)
-	}
-	if got := s.texts("prompt"); len(got) != 2 || got[1] != "say two\nsay three" {
-		t.Errorf("told %q", got)
-	}
-	if !errors.Is(s.handle.(fleet.Steerer).Hears(), fleet.ErrNextPrompt) {
-		t.Error("it hears at once")
-	}
+	got := s.texts("message")
+	expect.True(t, strings.Join(got, " ") == "first one two three link file:///x", "said %q", got)
+	got = s.texts("prompt")
+	expect.True(t, len(got) == 2 && got[1] == "say two\nsay three", "told %q", got)
+	expect.Err(t, s.handle.(fleet.Steerer).Hears(), fleet.ErrNextPrompt, "it hears at once")
 	s.say = []*fleet.Message{{Text: "say no"}}
 	s.ends(task.Blocked, "refusal", "stop refusal")
 	expect.Is(t, len(s.say), 1, "an agent that refused was told more")

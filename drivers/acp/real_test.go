@@ -37,9 +37,7 @@ func recorder(t *testing.T) *modelproxy.Proxy {
 	t.Helper()
 	p := modelproxy.New()
 	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, p.Close(), nil)
 	})
 	return p
 }
@@ -99,30 +97,23 @@ func TestRealAgentsAreGated(t *testing.T) {
 			if data, err := os.ReadFile(in("yes")); string(data) != "hello\n" {
 				t.Errorf("an allowed command left %q: %v", data, err)
 			}
-			if !strings.HasPrefix(out.Text, "FINAL: the tool said: ") {
-				t.Errorf("result %q", out.Text)
-			}
+			expect.True(t, strings.HasPrefix(out.Text, "FINAL: the tool said: "), "result %q", out.Text)
 			asked := s.of("tool_request")
-			if len(asked) != 1 || asked[0].Tool != "execute" || !strings.Contains(asked[0].Intent, "echo hello > ") {
-				t.Errorf("asked %+v", asked)
-			}
-			if got := s.of("tool_result"); len(got) != 1 || got[0].Status != "ok" || got[0].CallID != asked[0].CallID {
-				t.Errorf("results %+v", got)
-			}
+			expect.True(t, len(asked) == 1 && asked[0].Tool == "execute" && strings.Contains(asked[0].Intent, "echo hello > "), "asked %+v", asked)
+			got := s.of("tool_result")
+			expect.True(t, len(got) == 1 && got[0].Status == "ok" && got[0].CallID == asked[0].CallID, "results %+v", got)
 			spent := int64(0)
 			for _, e := range s.of("usage") {
 				spent += int64(e.Tokens)
 			}
-			if n := int64(len(s.of("model_response"))); n < 2 || spent != n*(model.TokensIn+model.TokensOut) {
-				t.Errorf("%d tokens of %d requests", spent, n)
-			}
+			n := int64(len(s.of("model_response")))
+			expect.True(t, n >= 2 && spent == n*(model.TokensIn+model.TokensOut), "%d tokens of %d requests", spent, n)
 
 			s.always("deny")
 			s.forget()
 			s.ends(task.Succeeded, "", "RUN: echo hello > "+in("no"))
-			if told := s.of("prompt"); len(told) != 1 || !strings.Contains(told[0].Text, "by the test") {
-				t.Errorf("told %+v", told)
-			}
+			told := s.of("prompt")
+			expect.True(t, len(told) == 1 && strings.Contains(told[0].Text, "by the test"), "told %+v", told)
 			_, err := os.Stat(in("no"))
 			expect.Fails(t, err, "a denied command ran")
 
@@ -146,9 +137,8 @@ func cancelHeld(t *testing.T, s *stand, file string) {
 	done := s.start("RUN: echo hello > " + file)
 	expect.Await(t, "it asks", func() bool { return len(s.of("tool_request")) == 1 })
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
 	_, err := os.Stat(file)
 	expect.Fails(t, err, "a cancelled command ran")
 }
@@ -162,12 +152,9 @@ func cancelRunning(t *testing.T, s *stand, file string) {
 	expect.No(t, s.handle.Pause(context.Background()), "pause")
 	expect.No(t, s.handle.Resume(context.Background()), "resume")
 	s.handle.Interrupt()
-	if out := s.wait(done); out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
-	if runs(file) {
-		t.Error("the command outlived the cancel")
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
+	expect.True(t, !runs(file), "the command outlived the cancel")
 }
 
 // TestRealAgentsWorkBehindTheWall has each change a file of its directory and
@@ -187,9 +174,8 @@ func TestRealAgentsWorkBehindTheWall(t *testing.T) {
 			s.always("approve")
 			out := s.ends(task.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
 			expect.Has(t, out.Text, "all is well", "the test said")
-			if got, err := os.ReadFile(filepath.Join(a.Dir, "sum.sh")); string(got) != "echo $(($1 + $2))\n" {
-				t.Errorf("the file holds %q: %v", got, err)
-			}
+			got, err := os.ReadFile(filepath.Join(a.Dir, "sum.sh"))
+			expect.True(t, string(got) == "echo $(($1 + $2))\n", "the file holds %q: %v", got, err)
 			tries := fmt.Sprintf(`try() { "$@" >>tried 2>&1 && echo REACHED "$@" >>tried; }
 try cat %[1]s
 try sh -c 'echo x >%[1]s'
@@ -203,12 +189,10 @@ echo over >>tried
 			if err != nil || !strings.HasSuffix(string(tried), "over\n") || strings.Contains(string(tried), "REACHED") || strings.Contains(string(tried), "secret\n") {
 				t.Errorf("tried: %s %v", tried, err)
 			}
-			if got, err := os.ReadFile(outside); string(got) != "secret\n" {
-				t.Errorf("what lies outside holds %q: %v", got, err)
-			}
-			if n := knocks.Load(); n > 0 {
-				t.Errorf("%d connections left the cell", n)
-			}
+			got, err = os.ReadFile(outside)
+			expect.True(t, string(got) == "secret\n", "what lies outside holds %q: %v", got, err)
+			n := knocks.Load()
+			expect.True(t, n <= 0, "%d connections left the cell", n)
 		})
 	}
 }
@@ -250,9 +234,8 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	s.always("approve")
 	file := filepath.Join(a.Dir, "note.txt")
 	s.ends(task.Succeeded, "", "WRITE: "+file+" a few words")
-	if data, err := os.ReadFile(file); strings.TrimSpace(string(data)) != "a few words" {
-		t.Errorf("the file holds %q: %v", data, err)
-	}
+	data, err := os.ReadFile(file)
+	expect.True(t, strings.TrimSpace(string(data)) == "a few words", "the file holds %q: %v", data, err)
 	var order []string
 	for _, e := range s.of("") {
 		if e.Type == "diff" || e.Type == "tool_request" || e.Type == "tool_result" {
@@ -292,12 +275,10 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	}
 	pids := map[int]bool{}
 	for i, s := range all {
-		if out := s.wait(done[i]); out.Status != task.Succeeded {
-			t.Errorf("agent %d: %s %+v", i, out.Status, out.Error)
-		}
-		if _, err := os.Stat(files[i]); (err == nil) != (i%2 == 0) {
-			t.Errorf("agent %d: its file: %v", i, err)
-		}
+		out := s.wait(done[i])
+		expect.True(t, out.Status == task.Succeeded, "agent %d: %s %+v", i, out.Status, out.Error)
+		_, err := os.Stat(files[i])
+		expect.True(t, (err == nil) == (i%2 == 0), "agent %d: its file: %v", i, err)
 		pids[s.now().PID] = true
 		var asked strings.Builder
 		for _, e := range s.of("model_request") {
@@ -308,9 +289,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 			}
 		}
 		for j, file := range files {
-			if strings.Contains(asked.String(), file) != (j == i) {
-				t.Errorf("agent %d: its record has what %d asked: %t", i, j, j != i)
-			}
+			expect.True(t, strings.Contains(asked.String(), file) == (j == i), "agent %d: its record has what %d asked: %t", i, j, j != i)
 		}
 	}
 	expect.Is(t, len(pids), 1)

@@ -79,9 +79,8 @@ func TestADifferenceFromTheWireIsTold(t *testing.T) {
 			calls: []toldCall{{id: c.id, status: "ok", asked: true, output: c.output}},
 		}
 	}
-	if bad := show.differences(same(), "", false); len(bad) > 0 || show.tokens == 0 || show.split == (fleet.Split{}) {
-		t.Fatalf("%q of %+v", bad, show)
-	}
+	bad := show.differences(same(), "", false)
+	expect.Must(t, len(bad) == 0 && show.tokens != 0 && show.split != (fleet.Split{}), "%q of %+v", bad, show)
 	for name, change := range map[string]func(*story){
 		"a prompt": func(s *story) { s.prompts = append(s.prompts, "more") }, "an answer": func(s *story) { s.said += "." }, "a result": func(s *story) { s.results++ },
 		"the exit": func(s *story) { s.exit = "error" }, "the lineage": func(s *story) { s.unbroken = false }, "the tokens": func(s *story) { s.spent++ }, "the split": func(s *story) { s.split.Cached++ },

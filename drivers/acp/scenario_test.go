@@ -133,9 +133,7 @@ func (d *desk) run(t *testing.T, sc scenario, wire []wireLine) (since int) {
 	show := shows(readWire(t, d.tape.read()[since:]))
 	if wire != nil {
 		then := shows(wire)
-		if !reflect.DeepEqual(show, then) {
-			t.Errorf("%s: it was played as %+v, of %+v", sc.name, show, then)
-		}
+		expect.True(t, reflect.DeepEqual(show, then), "%s: it was played as %+v, of %+v", sc.name, show, then)
 		show = then
 	}
 	if testing.Verbose() {

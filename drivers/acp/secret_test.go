@@ -59,7 +59,5 @@ func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
 		s.heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
 		s.ends(task.Failed, "agent_killed", "crash")
 	}
-	if held[0] == held[1] || !strings.HasPrefix(held[0], "exit 0: sk-") {
-		t.Errorf("two runs hold %q", held)
-	}
+	expect.True(t, held[0] != held[1] && strings.HasPrefix(held[0], "exit 0: sk-"), "two runs hold %q", held)
 }

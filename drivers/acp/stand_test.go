@@ -37,9 +37,7 @@ func open(t *testing.T, r *Runtime, a fleet.Agent) *stand {
 	expect.No(t, err)
 	s.handle = h
 	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, h.Close(), nil)
 	})
 	return s
 }
@@ -89,9 +87,7 @@ func (s *stand) start(acts ...string) <-chan task.Outcome {
 		out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
 			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: s.emit, Beat: func() {}, Next: s.next,
 		})
-		if err != nil {
-			s.t.Errorf("prompt: %v", err)
-		}
+		expect.Is(s.t, err, nil, "prompt")
 		done <- out
 	}()
 	return done

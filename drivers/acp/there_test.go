@@ -74,15 +74,11 @@ func TestTheFilesOfAnAgentOnAHostAreThere(t *testing.T) {
 	if refused != 5 {
 		t.Errorf("refused %d of 5: %q", refused, s.texts("message"))
 	}
-	if got, err := os.ReadFile(a); string(got) != "three" {
-		t.Errorf("%q %v", got, err)
-	}
-	if len(seen) != 1 || seen[0].Path != "a.txt" || seen[0].Size != 8 {
-		t.Fatalf("bound to %+v", seen)
-	}
-	if text, is := pins.Content("t_test", seen[0].SHA256); !is || string(text) != "one\ntwo\n" {
-		t.Errorf("the card shows %q", text)
-	}
+	got, err := os.ReadFile(a)
+	expect.True(t, string(got) == "three", "%q %v", got, err)
+	expect.Must(t, len(seen) == 1 && seen[0].Path == "a.txt" && seen[0].Size == 8, "bound to %+v", seen)
+	text, is := pins.Content("t_test", seen[0].SHA256)
+	expect.True(t, is && string(text) == "one\ntwo\n", "the card shows %q", text)
 }
 
 func TestACommandOfAnAgentOnAHostRunsThereAsItWasJudged(t *testing.T) {
@@ -96,9 +92,7 @@ func TestACommandOfAnAgentOnAHostRunsThereAsItWasJudged(t *testing.T) {
 	put(t, script, "#!/bin/sh\necho judged\n")
 	s.ends(task.Succeeded, "", "run ./do.sh now")
 	s.heard("message", "do.sh is not what was judged")
-	if slices.ContainsFunc(s.texts("message"), func(m string) bool { return strings.Contains(m, "other") }) {
-		t.Error("something else ran")
-	}
+	expect.True(t, !slices.ContainsFunc(s.texts("message"), func(m string) bool { return strings.Contains(m, "other") }), "something else ran")
 }
 
 func TestALostLinkGivesAPromptOnce(t *testing.T) {
@@ -132,9 +126,8 @@ func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {
 		`{"user":"0:0"}`: "only mode, model", `{"shared":true}`: "only mode, model", `{"read":["/x"]}`: "only mode, model",
 		`{"home":"/x"}`: "only mode, model", `{"record_models":["A"]}`: "a variable that env sets",
 	} {
-		if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"x"}, Options: core.Raw(options)}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", options, err)
-		}
+		err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"x"}, Options: core.Raw(options)})
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", options, err)
 	}
 	expect.No(t, r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"no-such-program"}, Dir: "/no/such", Options: core.Raw(`{"mode":"x","fs":"write"}`)}))
 }
@@ -161,9 +154,7 @@ func TestAnAgentOnAHostIsGivenServersOfTheProgramThere(t *testing.T) {
 		s.ends(task.Succeeded, "", "say hello")
 		said := strings.Join(s.texts("log"), "\n")
 		if profile == "open" {
-			if len(given) != 0 || !strings.Contains(said, "an open agent on a host has no way to the engine") {
-				t.Errorf("%q: %s", given, said)
-			}
+			expect.True(t, len(given) == 0 && strings.Contains(said, "an open agent on a host has no way to the engine"), "%q: %s", given, said)
 			continue
 		}
 		if strings.Contains(said, "no network of its own") {

@@ -31,9 +31,8 @@ func TestWhatPassedToTheModelTellsWhichSumAFigureIs(t *testing.T) {
 	} {
 		var s spent
 		for i, figure := range c.figures {
-			if got := s.read(figure, c.seen[i], ""); got != c.want[i] {
-				t.Errorf("%s: turn %d counts %d, want %d", name, i+1, got, c.want[i])
-			}
+			got := s.read(figure, c.seen[i], "")
+			expect.True(t, got == c.want[i], "%s: turn %d counts %d, want %d", name, i+1, got, c.want[i])
 		}
 	}
 }
@@ -73,9 +72,7 @@ func TestAContextCountsWithinItsTurn(t *testing.T) {
 			t.Errorf("%+v", e.Context)
 		}
 	}
-	if want := []int64{100, 300, 100, 300, 150, 250}; !slices.Equal(sum, want) {
-		t.Errorf("%v", sum)
-	}
+	expect.True(t, slices.Equal(sum, []int64{100, 300, 100, 300, 150, 250}), "%v", sum)
 }
 
 func TestTheSettingSaysWhichSumAFigureIs(t *testing.T) {

@@ -19,17 +19,14 @@ func TestLinkLocalAndMetadataAddressesAreRefused(t *testing.T) {
 	} {
 		a := netip.MustParseAddr(text)
 		var f *skill.Failure
-		if err := checkAddress(a); errors.As(err, &f) != refused {
-			t.Errorf("%s: %v", text, err)
-		}
+		err := checkAddress(a)
+		expect.True(t, errors.As(err, &f) == refused, "%s: %v", text, err)
 		address := netip.AddrPortFrom(a, 80).String()
-		if err := checkDial("tcp", address, nil); (err != nil) != refused {
-			t.Errorf("dial %s: %v", address, err)
-		}
+		err = checkDial("tcp", address, nil)
+		expect.True(t, (err != nil) == refused, "dial %s: %v", address, err)
 		u := &url.URL{Scheme: "http", Host: netip.AddrPortFrom(a.WithZone(""), 80).String()}
-		if err := checkHost(u); (err != nil) != refused {
-			t.Errorf("%s: %v", u, err)
-		}
+		err = checkHost(u)
+		expect.True(t, (err != nil) == refused, "%s: %v", u, err)
 	}
 	expect.Fails(t, checkDial("tcp", "name:80", nil), "what is no address was dialled")
 }

@@ -52,9 +52,7 @@ func newBench(t testing.TB, messages builtin.Messages) *bench {
 	t.Helper()
 	sup := expect.Of(cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())}))(t)
 	t.Cleanup(func() {
-		if err := sup.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, sup.Close(), nil)
 	})
 	dir := t.TempDir()
 	commands := expect.Of(exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir}))(t)
@@ -93,9 +91,7 @@ func (b *bench) run(name string, params any) task.Outcome {
 func (b *bench) gives(name string, params, result any) {
 	b.t.Helper()
 	o := b.run(name, params)
-	if o.Status != task.Succeeded {
-		b.t.Fatalf("%s %v: %s %+v", name, params, o.Status, o.Error)
-	}
+	expect.Must(b.t, o.Status == task.Succeeded, "%s %v: %s %+v", name, params, o.Status, o.Error)
 	expect.No(b.t, core.Decode(o.Output, result), name, params, "gave", o.Output)
 }
 
@@ -149,9 +145,7 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 			"echo": `{"a":1}`, "sleep": `{"seconds":0.01}`, "file-write": `{"path":"x","content":"hi"}`, "file-read": `{"path":"there"}`,
 			"json-query": `{"query":".","input":null}`, "wait-for-message": `{"topic":"a.b"}`, "http-get": `{"url":"` + hello(t) + `"}`,
 		}[s.Name]
-		if !ok {
-			t.Fatalf("no parameters for %s", s.Name)
-		}
+		expect.Must(t, ok, "no parameters for %s", s.Name)
 		o := b.run(s.Name, params)
 		if o.Status != task.Succeeded {
 			t.Errorf("%s: %s %+v", s.Name, o.Status, o.Error)
@@ -179,12 +173,10 @@ func TestAnUnknownBuiltinIsRefused(t *testing.T) {
 
 func TestEchoGivesItsParametersBack(t *testing.T) {
 	b := newBench(t, nil)
-	if o := b.run("echo", `{"big":9007199254740993,"x":[1.50]}`); string(o.Output) != `{"big":9007199254740993,"x":[1.50]}` {
-		t.Errorf("outcome %+v", o)
-	}
-	if o := b.run("echo", ``); string(o.Output) != `{}` {
-		t.Errorf("outcome %+v", o)
-	}
+	o := b.run("echo", `{"big":9007199254740993,"x":[1.50]}`)
+	expect.True(t, string(o.Output) == `{"big":9007199254740993,"x":[1.50]}`, "outcome %+v", o)
+	o = b.run("echo", ``)
+	expect.True(t, string(o.Output) == `{}`, "outcome %+v", o)
 }
 
 func TestSleepIsCheckedAndCancellable(t *testing.T) {
@@ -196,9 +188,8 @@ func TestSleepIsCheckedAndCancellable(t *testing.T) {
 	expect.No(t, w.Pause(t.Context()))
 	w.Cancel("enough")
 	<-w.Done()
-	if o := w.Outcome(); o.Status != task.Cancelled || o.Error.Message != "enough" {
-		t.Errorf("outcome %+v", o)
-	}
+	o := w.Outcome()
+	expect.True(t, o.Status == task.Cancelled && o.Error.Message == "enough", "outcome %+v", o)
 }
 
 // mail is a bus with one message.
@@ -228,9 +219,8 @@ func TestWaitForMessageAsksTheBus(t *testing.T) {
 	m := &mail{message: core.Raw(`{"message_id":"m1","payload":{"x":1}}`)}
 	b := newBench(t, m)
 	for _, params := range []string{`{"topic":"navigation.*"}`, `{"mailbox":true,"timeout":5}`} {
-		if o := b.run("wait-for-message", params); o.Status != task.Succeeded || string(o.Output) != string(m.message) {
-			t.Errorf("%s: %+v %+v", params, o, o.Error)
-		}
+		o := b.run("wait-for-message", params)
+		expect.True(t, o.Status == task.Succeeded && string(o.Output) == string(m.message), "%s: %+v %+v", params, o, o.Error)
 	}
 	expect.Is(t, strings.Join(m.asked, "|"), "t_test agent-1 navigation.*|t_test agent-1 ", "asked")
 	for _, params := range []string{`{}`, `{"topic":"a","mailbox":true}`, `{"mailbox":false}`, `{"topic":"a","timeout":-1}`} {
@@ -244,9 +234,8 @@ func TestWaitForMessageGivesUpAfterItsTimeout(t *testing.T) {
 	w := b.start("wait-for-message", `{"topic":"a"}`)
 	w.Cancel("stop")
 	<-w.Done()
-	if o := w.Outcome(); o.Status != task.Cancelled {
-		t.Errorf("outcome %+v", o)
-	}
+	o := w.Outcome()
+	expect.True(t, o.Status == task.Cancelled, "outcome %+v", o)
 }
 
 func TestAPausedWaitKeepsItsMessageBack(t *testing.T) {
@@ -261,7 +250,6 @@ func TestAPausedWaitKeepsItsMessageBack(t *testing.T) {
 	}
 	expect.No(t, w.Resume(t.Context()))
 	<-w.Done()
-	if o := w.Outcome(); o.Status != task.Succeeded {
-		t.Errorf("outcome %+v", o)
-	}
+	o := w.Outcome()
+	expect.True(t, o.Status == task.Succeeded, "outcome %+v", o)
 }

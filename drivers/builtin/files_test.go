@@ -55,29 +55,24 @@ func (b *bench) tidy(want ...string) {
 func TestFilesAreWrittenInThreeModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o027))
 	b := newBench(t, nil)
-	if w := b.write("a.txt", "one", ""); w.Path != filepath.Join(b.dir, "a.txt") || w.Bytes != 3 || !w.Created {
-		t.Errorf("created %+v", w)
-	}
+	w := b.write("a.txt", "one", "")
+	expect.True(t, w.Path == filepath.Join(b.dir, "a.txt") && w.Bytes == 3 && w.Created, "created %+v", w)
 	b.holds("a.txt", "one", 0o640)
 	b.fails("file-write", map[string]string{"path": "a.txt", "content": "two"}, "conflict", "file exists")
 	b.fails("file-write", map[string]string{"path": "a.txt", "content": "two", "mode": "create"}, "conflict", "a.txt: file exists")
 	b.holds("a.txt", "one", 0o640)
 
 	expect.No(t, os.Chmod(filepath.Join(b.dir, "a.txt"), 0o755))
-	if w := b.write(filepath.Join(b.dir, "x", "..", "a.txt"), "two", "overwrite"); w.Created {
-		t.Errorf("overwrote %+v", w)
-	}
+	w = b.write(filepath.Join(b.dir, "x", "..", "a.txt"), "two", "overwrite")
+	expect.True(t, !w.Created, "overwrote %+v", w)
 	b.holds("a.txt", "two", 0o755)
-	if w := b.write("a.txt", "\nthree", "append"); w.Created || w.Bytes != 6 {
-		t.Errorf("appended %+v", w)
-	}
+	w = b.write("a.txt", "\nthree", "append")
+	expect.True(t, !w.Created && w.Bytes == 6, "appended %+v", w)
 	b.holds("a.txt", "two\nthree", 0o755)
-	if w := b.write("b.txt", "b", "overwrite"); !w.Created {
-		t.Errorf("wrote %+v", w)
-	}
-	if w := b.write("c.txt", "", "append"); !w.Created {
-		t.Errorf("appended %+v", w)
-	}
+	w = b.write("b.txt", "b", "overwrite")
+	expect.True(t, w.Created, "wrote %+v", w)
+	w = b.write("c.txt", "", "append")
+	expect.True(t, w.Created, "appended %+v", w)
 	b.holds("b.txt", "b", 0o640)
 	b.holds("c.txt", "", 0o640)
 	b.tidy("a.txt", "b.txt", "c.txt")
@@ -93,9 +88,8 @@ func TestNoModeFollowsASymbolicLink(t *testing.T) {
 		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "overwrite"}, "invalid_input", "symbolic link, which is not followed")
 		b.fails("file-write", map[string]string{"path": name, "content": "x", "mode": "append"}, "invalid_input", "symbolic link, which is not followed")
 	}
-	if data, _ := os.ReadFile(target); string(data) != "precious" {
-		t.Errorf("the link's target holds %q", data)
-	}
+	data, _ := os.ReadFile(target)
+	expect.True(t, string(data) == "precious", "the link's target holds %q", data)
 	b.tidy("dangling", "link")
 }
 
@@ -147,9 +141,7 @@ func TestFilesAreReadWithinTheirBounds(t *testing.T) {
 	}
 	var r readBack
 	b.gives("file-read", map[string]string{"path": "binary"}, &r)
-	if r.Content != nil || r.ContentBase64 != "//4=" || r.Bytes != 2 {
-		t.Errorf("binary: %+v", r)
-	}
+	expect.True(t, r.Content == nil && r.ContentBase64 == "//4=" && r.Bytes == 2, "binary: %+v", r)
 	b.fails("file-read", map[string]any{"path": "big"}, "too_large", "longer than max_bytes, 262144")
 	b.fails("file-read", map[string]any{"path": "text", "max_bytes": 7}, "too_large", "longer than max_bytes, 7")
 	b.gives("file-read", map[string]any{"path": "big", "max_bytes": 1 << 20}, &r)

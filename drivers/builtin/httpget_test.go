@@ -51,19 +51,13 @@ func TestHTTPGetBringsAnAnswerBack(t *testing.T) {
 	b := newBench(t, nil)
 	var a answer
 	b.gives("http-get", map[string]any{"url": url + "/a?b=c#d", "headers": map[string]string{"x-key": "secret"}}, &a)
-	if a.Status != 200 || a.Body == nil || *a.Body != "GET /a?b=c secret swarmdeck" || a.Headers["X-Many"] != "one, two" {
-		t.Errorf("answer %+v", a)
-	}
+	expect.True(t, a.Status == 200 && a.Body != nil && *a.Body == "GET /a?b=c secret swarmdeck" && a.Headers["X-Many"] == "one, two", "answer %+v", a)
 	a = answer{}
 	b.gives("http-get", map[string]any{"url": url + "/missing"}, &a)
-	if a.Status != 404 || a.Body == nil || *a.Body != "" {
-		t.Errorf("answer %+v", a)
-	}
+	expect.True(t, a.Status == 404 && a.Body != nil && *a.Body == "", "answer %+v", a)
 	a = answer{}
 	b.gives("http-get", map[string]any{"url": url + "/binary"}, &a)
-	if a.Body != nil || a.BodyBase64 != "//4=" {
-		t.Errorf("answer %+v", a)
-	}
+	expect.True(t, a.Body == nil && a.BodyBase64 == "//4=", "answer %+v", a)
 }
 
 func TestHTTPGetRefusesWhatItShouldNotSend(t *testing.T) {
@@ -167,9 +161,8 @@ func TestAHangingServerIsLeftAtOnce(t *testing.T) {
 		expect.No(t, w.Pause(t.Context()), "a request that waits can be paused")
 		w.Cancel("timed out")
 		<-w.Done()
-		if o := w.Outcome(); o.Status != task.Cancelled {
-			t.Errorf("%s: %+v %+v", path, o, o.Error)
-		}
+		o := w.Outcome()
+		expect.True(t, o.Status == task.Cancelled, "%s: %+v %+v", path, o, o.Error)
 	}
 	expect.Await(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
 }
@@ -181,8 +174,7 @@ func TestTheNetworksOwnAddressesAreNotAsked(t *testing.T) {
 	}
 	// Spellings that only the resolver understands end at the same address.
 	for _, url := range []string{"http://2852039166/", "http://0xa9fea9fe/", "http://169.254.43518/"} {
-		if o := b.run("http-get", map[string]any{"url": url}); o.Status != task.Failed {
-			t.Errorf("%s: %+v", url, o)
-		}
+		o := b.run("http-get", map[string]any{"url": url})
+		expect.True(t, o.Status == task.Failed, "%s: %+v", url, o)
 	}
 }

@@ -47,12 +47,9 @@ func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
 	for _, path := range []string{"/etc/passwd", "../x", "x/../../x"} {
 		b.fails("file-read", map[string]string{"path": path}, "invalid_input", "a path within "+b.dir)
 	}
-	if len(told) != 16 || slices.Compact(told)[0] != "agent-1 DENIED" {
-		t.Errorf("told %q", told)
-	}
+	expect.True(t, len(told) == 16 && slices.Compact(told)[0] == "agent-1 DENIED", "told %q", told)
 	for name, want := range map[string]string{"swarm.db": "data", "swarm.db.key": "KEY", "swarm.db.spill/out": "another's"} {
-		if got, err := os.ReadFile(at(name)); string(got) != want || err != nil {
-			t.Errorf("%s holds %q: %v", name, got, err)
-		}
+		got, err := os.ReadFile(at(name))
+		expect.True(t, string(got) == want && err == nil, "%s holds %q: %v", name, got, err)
 	}
 }

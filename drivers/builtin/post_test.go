@@ -38,9 +38,7 @@ func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, db.Close(), nil)
 	})
 	p := &builtin.Post{}
 	p.Open(b, ledger)
@@ -66,9 +64,8 @@ func TestTheBusIsWaitedFor(t *testing.T) {
 	}
 	var m message
 	o := deck.run("wait-for-message", `{"mailbox":true,"timeout":10}`)
-	if err := core.DecodeStored(o.Output, &m); err != nil || m.Recipient != "agent-1" || string(m.Payload) != `{"n":1}` {
-		t.Errorf("mailbox: %s %+v", o.Output, o.Error)
-	}
+	err := core.DecodeStored(o.Output, &m)
+	expect.True(t, err == nil && m.Recipient == "agent-1" && string(m.Payload) == `{"n":1}`, "mailbox: %s %+v", o.Output, o.Error)
 	deck.fails("wait-for-message", `{"mailbox":true,"timeout":0.1}`, "no_message", "") // it was taken
 	deck.fails("wait-for-message", `{"topic":"navigation.*","timeout":0.1}`, "no_message", "")
 

@@ -71,9 +71,8 @@ func TestAnEndlessQueryCanBePausedAndCancelled(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("does not end")
 	}
-	if o := w.Outcome(); o.Status != task.Cancelled || o.Error.Message != "timed out" {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := w.Outcome()
+	expect.True(t, o.Status == task.Cancelled && o.Error.Message == "timed out", "outcome %+v %+v", o, o.Error)
 }
 
 func TestAQuerysParametersAreRead(t *testing.T) {

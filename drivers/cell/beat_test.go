@@ -37,9 +37,7 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 			time.Sleep(200 * time.Millisecond)
 			return size() == before
 		})
-		if time.Now().Before(until) {
-			t.Error("it stood still while it was held")
-		}
+		expect.True(t, !time.Now().Before(until), "it stood still while it was held")
 		_, err := start("late")
 		expect.Fails(t, err, "a run starts after the time of all")
 		s.Hold(time.Now().Add(time.Minute))

@@ -47,22 +47,19 @@ func TestAWorkerHasTheCachesOfTheUser(t *testing.T) {
 	if n, err := p.Stdout.Read(buf); err != nil || string(buf[:n]) != "ready\n" {
 		t.Fatal(string(buf[:n]), err)
 	}
-	if got := run(Wall{Home: kept}, "cat ~/go/pkg/mod/x@v1/x.go; echo late >~/go/pkg/mod/late && cat ~/go/pkg/mod/late"); got != "warm late" {
-		t.Errorf("beside another: %q", got)
-	}
+	got := run(Wall{Home: kept}, "cat ~/go/pkg/mod/x@v1/x.go; echo late >~/go/pkg/mod/late && cat ~/go/pkg/mod/late")
+	expect.True(t, got == "warm late", "beside another: %q", got)
 	expect.Of(p.Stdin.WriteString("\n"))(t)
 	if n, _ := p.Stdout.Read(buf); string(buf[:n]) != "end\n" {
 		t.Errorf("the other has %q", buf[:n])
 	}
 	expect.No(t, p.Stop(Grace{}))
 	for _, name := range []string{"go/pkg/mod/x@v1/x.go", ".npm/_cacache/index"} {
-		if text, err := os.ReadFile(filepath.Join(mine, name)); string(text) != "warm\n" {
-			t.Errorf("the user's own %s: %q %v", name, text, err)
-		}
+		text, err := os.ReadFile(filepath.Join(mine, name))
+		expect.True(t, string(text) == "warm\n", "the user's own %s: %q %v", name, text, err)
 	}
-	if all, _ := os.ReadDir(filepath.Join(mine, "go/pkg/mod")); len(all) != 2 {
-		t.Errorf("the user's own cache: %v", all)
-	}
+	all, _ := os.ReadDir(filepath.Join(mine, "go/pkg/mod"))
+	expect.True(t, len(all) == 2, "the user's own cache: %v", all)
 }
 
 func TestCachesOfTheUserThatAreNotShown(t *testing.T) {

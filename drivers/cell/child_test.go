@@ -55,9 +55,8 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 	kid := numberIn(t, filepath.Join(dir, "up"))
 	c.Kill()
 	c.Kill()
-	if e := c.Exit(); e.Signal != syscall.SIGKILL {
-		t.Errorf("exit %+v", e)
-	}
+	e := c.Exit()
+	expect.True(t, e.Signal == syscall.SIGKILL, "exit %+v", e)
 	expect.Await(t, "its own child has ended", gone(kid))
 }
 
@@ -71,13 +70,11 @@ func TestAChildSpeaksThroughItsFiles(t *testing.T) {
 	out.Close()
 	expect.Of(io.WriteString(to, "hello"))(t)
 	to.Close()
-	if text, err := io.ReadAll(from); string(text) != "hello" || err != nil {
-		t.Errorf("%q, %v", text, err)
-	}
+	text, err := io.ReadAll(from)
+	expect.True(t, string(text) == "hello" && err == nil, "%q, %v", text, err)
 	from.Close()
-	if e := c.Exit(); e.Code != 0 {
-		t.Errorf("exit %+v", e)
-	}
+	e := c.Exit()
+	expect.True(t, e.Code == 0, "exit %+v", e)
 }
 
 func TestAChildIsEndedWithItsContextAndToldWhyItCantStart(t *testing.T) {

@@ -143,13 +143,11 @@ func TestAnEngineFindsTheParentThatItSteppedAsideFrom(t *testing.T) {
 	aside := filepath.Join(dir, engines)
 	expect.No(t, errors.Join(os.Mkdir(aside, 0o700), os.WriteFile(filepath.Join(aside, "cgroup.procs"), nil, 0o600)))
 	for _, own := range []string{dir, aside} {
-		if c := cgroupsAt(own, "a.b"); c == nil || c.parent != dir || c.own != own || c.dir != filepath.Join(dir, "swarmdeck-a_b") {
-			t.Errorf("from %s: %+v", own, c)
-		}
+		c := cgroupsAt(own, "a.b")
+		expect.True(t, c != nil && c.parent == dir && c.own == own && c.dir == filepath.Join(dir, "swarmdeck-a_b"), "from %s: %+v", own, c)
 	}
-	if c := cgroupsAt(filepath.Join(dir, "none"), "x"); c != nil {
-		t.Errorf("of a cgroup that is not there: %+v", c)
-	}
+	c := cgroupsAt(filepath.Join(dir, "none"), "x")
+	expect.True(t, c == nil, "of a cgroup that is not there: %+v", c)
 }
 
 func TestBoundsOfARunAreWritten(t *testing.T) {
@@ -165,13 +163,11 @@ func TestBoundsOfARunAreWritten(t *testing.T) {
 		groups := &cgroups{given: controllers[:]}
 		groups.boundMemory(g, c.limits)
 		groups.boundProcesses(g, c.limits, 0)
-		if m, p := switchOf(filepath.Join(g.path, "memory.max")), switchOf(filepath.Join(g.path, "pids.max")); m != c.memory || p != c.pids {
-			t.Errorf("%+v: wrote %s and %s", c.limits, m, p)
-		}
+		m, p := switchOf(filepath.Join(g.path, "memory.max")), switchOf(filepath.Join(g.path, "pids.max"))
+		expect.True(t, m == c.memory && p == c.pids, "%+v: wrote %s and %s", c.limits, m, p)
 		swap, group := switchOf(filepath.Join(g.path, "memory.swap.max")), switchOf(filepath.Join(g.path, "memory.oom.group"))
-		if want := c.memory != ""; (swap == "0") != want || (group == "1") != want {
-			t.Errorf("%+v: wrote %q for swap and %q for the group", c.limits, swap, group)
-		}
+		want := c.memory != ""
+		expect.True(t, (swap == "0") == want && (group == "1") == want, "%+v: wrote %q for swap and %q for the group", c.limits, swap, group)
 	}
 }
 

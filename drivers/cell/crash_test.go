@@ -124,9 +124,8 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 			t.Errorf("after engine %d: left: %s", engines, what)
 		}
 	}
-	if now, _ := os.ReadFile("/proc/self/mountinfo"); !bytes.Equal(now, mounts) {
-		t.Errorf("mounts are not what they were:\n%s\n%s", mounts, now)
-	}
+	now, _ := os.ReadFile("/proc/self/mountinfo")
+	expect.True(t, bytes.Equal(now, mounts), "mounts are not what they were:\n%s\n%s", mounts, now)
 	t.Logf("%d cells of %d engines; %d cells swept", started(), engines, swept)
 }
 

@@ -101,7 +101,6 @@ func TestRulesThatCantBeReadStartNothing(t *testing.T) {
 	s, dir, _ := granted(t)
 	s.opt.Files = func(Whose) (filerules.Places, error) { return filerules.Places{}, errors.New("no engine") }
 	spec := Spec{Run: "grant", Whose: Whose{Tenant: "t_acme"}, Argv: []string{"true"}, Dir: dir}
-	if _, err := s.Start(spec); err == nil || !strings.Contains(err.Error(), "no engine") {
-		t.Errorf("%v", err)
-	}
+	_, err := s.Start(spec)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "no engine"), "%v", err)
 }

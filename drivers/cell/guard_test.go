@@ -25,13 +25,11 @@ func sharedYard(t *testing.T) string {
 		ln -s sub/real .exrc && echo mine >sub/real && echo x >f && git add . && git -c user.name=x -c user.email=x@x commit -qm first`
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	if os.Geteuid() == 0 {
-		if out, err := exec.Command("chown", "-R", "65534:65534", dir).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.Command("chown", "-R", "65534:65534", dir).CombinedOutput()
+		expect.Must(t, err == nil, "%v: %s", err, out)
 	}
 	return dir
 }
@@ -70,9 +68,8 @@ func TestWhatAPersonsToolsRunIsReadOnlyInASharedDirectory(t *testing.T) {
 				}
 			}
 			for _, g := range guarded {
-				if data, _ := os.ReadFile(filepath.Join(dir, g)); string(data) != before[g] {
-					t.Errorf("%s is %q, was %q", g, data, before[g])
-				}
+				data, _ := os.ReadFile(filepath.Join(dir, g))
+				expect.True(t, string(data) == before[g], "%s is %q, was %q", g, data, before[g])
 			}
 		})
 	}
@@ -84,9 +81,7 @@ func TestWorkInASharedDirectoryGoesOn(t *testing.T) {
 	id := `git -c user.name=x -c user.email=x@x `
 	out := said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh(`set -e; exec 2>&1; git status --short; echo y >f; mkdir new; echo z >new/f; git checkout -q -b other; ` +
 		`git add -A; ` + id + `commit -qm second; ` + id + `commit -q --amend -m third; git stash list; git gc -q; git worktree list >/dev/null; git log --format=%s | head -1; cat .envrc; echo done`)}))
-	if !strings.HasSuffix(out, "third\nmine\ndone\n") {
-		t.Error(out)
-	}
+	expect.True(t, strings.HasSuffix(out, "third\nmine\ndone\n"), "%v", out)
 }
 
 // lays collects what a supervisor is told was laid.
@@ -111,9 +106,7 @@ func laying(t *testing.T, l *lays, more []string, without ...string) *Supervisor
 	})
 	expect.No(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, s.Close(), nil)
 	})
 	return s
 }
@@ -137,9 +130,7 @@ func TestWhatNoMountHoldsIsTold(t *testing.T) {
 			for path, when := range told.all {
 				got[strings.TrimPrefix(path, dir+"/")] = when
 			}
-			if !maps.Equal(got, want) {
-				t.Errorf("told %q, want %q", got, want)
-			}
+			expect.True(t, maps.Equal(got, want), "told %q, want %q", got, want)
 		})
 	}
 }
@@ -170,9 +161,7 @@ func TestWhatAProjectGuardsIsReadOnly(t *testing.T) {
 	dir := sharedYard(t)
 	out := said(t, start(t, s, Spec{Dir: dir, Whose: Whose{Tenant: "t", Agent: "eve"}, Wall: Wall{Profile: Worker}, Argv: sh(
 		`echo x >f && echo wrote; echo x >sub/real && echo wrote; mv sub other && echo moved; rm -f f && echo removed; echo x >g && echo done`)}))
-	if out != "done\n" || len(told.all) > 0 {
-		t.Errorf("%q, told %q", out, told.all)
-	}
+	expect.True(t, out == "done\n" && len(told.all) == 0, "%q, told %q", out, told.all)
 }
 
 func TestInDirectoriesOfTheEngineNothingIsGuarded(t *testing.T) {
@@ -198,9 +187,8 @@ func TestASharedDirectoryIsGuardedInEverySetting(t *testing.T) {
 	for _, c := range celltest.Settings() {
 		t.Run(c.Name, func(t *testing.T) {
 			said := inSetting(t, c, "^TestWhat(APersonsToolsRun|NoMountHolds|IsPutInTheWay|AProjectGuards)|^TestWorkInAShared")
-			if n := strings.Count(said, "\n--- PASS:"); n != 5 && c.Spaces || n < 3 {
-				t.Errorf("%d passed:\n%s", n, said)
-			}
+			n := strings.Count(said, "\n--- PASS:")
+			expect.True(t, (n == 5 || !c.Spaces) && n >= 3, "%d passed:\n%s", n, said)
 		})
 	}
 }

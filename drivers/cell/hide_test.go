@@ -31,9 +31,7 @@ func TestWhatIsHiddenCanNotBeShownByRenamingTheWayToIt(t *testing.T) {
 			t.Errorf("%s: %q", script, said)
 		}
 	}
-	if data, err := os.ReadFile(secret); err != nil || string(data) != "TOPSECRET" {
-		t.Errorf("%q, %v", data, err)
-	}
+	expect.Is(t, string(expect.Of(os.ReadFile(secret))(t)), "TOPSECRET")
 	_, err := os.Stat(filepath.Join(dir, "a", "new"))
 	expect.No(t, err, "beside it nothing can be written:")
 }
@@ -54,8 +52,6 @@ func TestSecretsAreHiddenInEachHomeThatARunCouldSee(t *testing.T) {
 	}
 	hidden := s.hidden(dir, nil)
 	for _, path := range want {
-		if !slices.Contains(hidden, path) {
-			t.Errorf("%s is not hidden", path)
-		}
+		expect.True(t, slices.Contains(hidden, path), "%s is not hidden", path)
 	}
 }

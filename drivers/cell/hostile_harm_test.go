@@ -168,9 +168,7 @@ func TestNothingThatRunsAsItsOwnerIsLeft(t *testing.T) {
 				expect.Is(t, out, want, "it did")
 				expect.Is(t, strings.Join(h.of("r"), " "), "device setid", "told")
 				_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
-					if harms(path) {
-						t.Errorf("%s is left", path)
-					}
+					expect.True(t, !harms(path), "%s is left", path)
 					return nil
 				})
 			})
@@ -198,9 +196,8 @@ func TestOrdinaryProgramsDoWithoutModesThatHarm(t *testing.T) {
 			}
 			for _, script := range scripts {
 				p := start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("set -e; exec 2>&1; " + script + "; echo done")})
-				if out := said(t, p); !strings.HasSuffix(out, "done\n") {
-					t.Errorf("%s: %s", script, out)
-				}
+				out := said(t, p)
+				expect.True(t, strings.HasSuffix(out, "done\n"), "%s: %s", script, out)
 			}
 		})
 	}

@@ -108,9 +108,7 @@ func stage(t *testing.T) (w *world, hide []string) {
 
 	w.Socket, w.Abstract = filepath.Join(w.Data, "s"), "@engine"+w.Mark
 	for _, path := range []string{w.Socket, filepath.Join(w.Home, "agent.1"), filepath.Join(w.Scratch, "docker.sock"), filepath.Join(w.Foreign, "s"), w.Abstract} {
-		if len(path) > 100 {
-			t.Fatalf("%s is too long for a socket", path)
-		}
+		expect.Must(t, len(path) <= 100, "%s is too long for a socket", path)
 		host(t, w, "unix", path)
 		if path != w.Abstract {
 			w.Sockets = append(w.Sockets, path)
@@ -173,9 +171,8 @@ func host(t *testing.T, w *world, network, address string) (port int) {
 			if err != nil {
 				return
 			}
-			if conn, ok := c.(*net.UnixConn); !ok || !ours(conn) {
-				t.Errorf("reach out: somebody came to %s %s", network, address)
-			}
+			conn, ok := c.(*net.UnixConn)
+			expect.True(t, ok && ours(conn), "reach out: somebody came to %s %s", network, address)
 			c.Close()
 		}
 	}()

@@ -223,9 +223,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 			t.Error("reach out/listen to the machine worked")
 		}
 	}
-	if n := len(escapees(w.Mark)); n == 0 {
-		t.Error("nothing is there that could have escaped")
-	}
+	expect.True(t, len(escapees(w.Mark)) != 0, "nothing is there that could have escaped")
 	expect.No(t, p.Pause(t.Context()))
 	for pid, name := range escapees(w.Mark) {
 		if q, ok := look(pid); ok && !q.Dead() && !frozen(pid) && !q.Stopped() && !stoppedGroup(p) {
@@ -259,9 +257,7 @@ func marshal(t *testing.T, v any) string {
 func untouched(t *testing.T, w *world) {
 	t.Helper()
 	info, err := os.Stat(w.Outside)
-	if err != nil {
-		t.Fatal("write:", err)
-	}
+	expect.No(t, err, "write")
 	if data, _ := os.ReadFile(w.Outside); string(data) != "untouched" || info.Mode() != 0o666 {
 		t.Errorf("write: outside is %q, %s", data, info.Mode())
 	}
@@ -274,13 +270,11 @@ func untouched(t *testing.T, w *world) {
 		}
 	}
 	for _, path := range w.secrets() {
-		if data, _ := os.ReadFile(path); seen(data) == "" || len(data) != len("TOPSECRET-")+25 {
-			t.Errorf("write: %s is %q", path, data)
-		}
+		data, _ := os.ReadFile(path)
+		expect.True(t, seen(data) != "" && len(data) == len("TOPSECRET-")+25, "write: %s is %q", path, data)
 	}
-	if p, ok := look(w.Victim); !ok || !p.Stopped() {
-		t.Error("escape: a signal came to the victim")
-	}
+	p, ok := look(w.Victim)
+	expect.True(t, ok && p.Stopped(), "escape: a signal came to the victim")
 }
 
 // TestAWorkerIsHeld is the setting that this test finds.
@@ -305,9 +299,7 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
 	expect.No(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, s.Close(), nil)
 	})
 	w.Spaces = s.spaced(t)
 	if !w.Spaces && os.Geteuid() == 0 {
@@ -316,13 +308,11 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 		expect.No(t, os.Chown(w.Dir, nobody, nobody))
 	}
 	works(t, s, w)
-	if names := told.of("work"); len(names) > 0 {
-		t.Errorf("usual work: told of %q", names)
-	}
+	names := told.of("work")
+	expect.True(t, len(names) == 0, "usual work: told of %q", names)
 	held(t, s, w)
-	if got, want := told.of("attack"), everyDeed(w); !slices.Equal(got, want) {
-		t.Errorf("told of %q, want %q", got, want)
-	}
+	got, want := told.of("attack"), everyDeed(w)
+	expect.True(t, slices.Equal(got, want), "told of %q, want %q", got, want)
 }
 
 // work is what a program does all day.

@@ -17,9 +17,7 @@ func TestTheInitKeepsItsFirstThreadOutOfTheWall(t *testing.T) {
 		for i := range 10 {
 			p := start(t, s, Spec{Run: fmt.Sprint("r", i), Argv: []string{"cat"}, Wall: Wall{Profile: Worker}})
 			status := expect.Of(os.ReadFile(fmt.Sprintf("/proc/%d/status", p.init)))(t)
-			if !strings.Contains(string(status), "NoNewPrivs:\t0\n") {
-				t.Errorf("run %d: its init's first thread is behind the wall:\n%s", i, status)
-			}
+			expect.True(t, strings.Contains(string(status), "NoNewPrivs:\t0\n"), "run %d: its init's first thread is behind the wall:\n%s", i, status)
 			expect.No(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}))
 		}
 	})

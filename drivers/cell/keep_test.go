@@ -84,13 +84,10 @@ func (d *dying) next() (k Kept) {
 	for times := 1; times >= 0; times-- {
 		found := 0
 		expect.No(d.t, s.Collect(func(got Kept) error { k = got; found++; return nil }))
-		if found != times {
-			d.t.Fatalf("found %d things that were kept, want %d", found, times)
-		}
+		expect.Must(d.t, found == times, "found %d things that were kept, want %d", found, times)
 	}
-	if left, _ := os.ReadDir(d.keep); len(left) > 0 {
-		d.t.Errorf("left: %v", left)
-	}
+	left, _ := os.ReadDir(d.keep)
+	expect.True(d.t, len(left) == 0, "left: %v", left)
 	if len(k.Name) != keptName || k.Run != d.instance+"/r" || k.Whose != (Whose{Tenant: "t_x", Task: "task"}) || !slices.Equal(k.Tasks, []string{"two"}) || k.Lost.IsZero() || k.Cut {
 		d.t.Errorf("kept %+v", k)
 	}
@@ -164,9 +161,8 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 						return !slices.ContainsFunc(descendants(init), func(p proc) bool { return !p.Dead() })
 					})
 				})
-				if k := d.next(); string(k.Stdout) != "bye\n" || k.How != EndedItself || k.Code != 3 || k.Outcome() == "" {
-					t.Errorf("kept %+v, %q", k, k.Stdout)
-				}
+				k := d.next()
+				expect.True(t, string(k.Stdout) == "bye\n" && k.How == EndedItself && k.Code == 3 && k.Outcome() != "", "kept %+v, %q", k, k.Stdout)
 			})
 			t.Run("ended before the engine", func(t *testing.T) {
 				d := doomed(t, `echo x >up; echo bye; echo "it failed" >&2; exit 4`, env...)
@@ -186,18 +182,16 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 					p.send(unix.SIGKILL)
 				}
 				expect.Await(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
-				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedItself || k.Signal != syscall.SIGKILL {
-					t.Errorf("kept %+v, %q", k, k.Stdout)
-				}
+				k := d.next()
+				expect.True(t, string(k.Stdout) == "out\n" && k.How == EndedItself && k.Signal == syscall.SIGKILL, "kept %+v, %q", k, k.Stdout)
 			})
 			t.Run("until the grace is over", func(t *testing.T) {
 				d := doomed(t, `echo out; echo x >up; exec sleep 300`, append(env, "CELL_TEST_GRACE=1ms")...)
 				init := d.init()
 				d.kill()
 				expect.Await(t, "the init has left", func() bool { p, ok := look(init); return !ok || p.Dead() })
-				if k := d.next(); string(k.Stdout) != "out\n" || k.How != EndedGrace {
-					t.Errorf("kept %+v, %q", k, k.Stdout)
-				}
+				k := d.next()
+				expect.True(t, string(k.Stdout) == "out\n" && k.How == EndedGrace, "kept %+v, %q", k, k.Stdout)
 			})
 			t.Run("a full pipe", func(t *testing.T) {
 				d := doomed(t, `echo x >up; yes ""`, env...)
@@ -209,16 +203,13 @@ func TestTheInitKeepsWhatADeadEngineHadNotRead(t *testing.T) {
 					})
 				})
 				d.kill()
-				if k := d.next(); len(k.Stdout) != 64<<10 || len(bytes.Trim(k.Stdout, "\n")) > 0 {
-					t.Errorf("kept %d bytes", len(k.Stdout))
-				}
+				k := d.next()
+				expect.True(t, len(k.Stdout) == 64<<10 && len(bytes.Trim(k.Stdout, "\n")) == 0, "kept %d bytes", len(k.Stdout))
 			})
 			t.Run("secrets are masked", func(t *testing.T) {
 				d := doomed(t, `echo "battery, correct horse battery"; echo x >up; exec sleep 300`, env...)
 				d.kill()
-				if k := d.next(); string(k.Stdout) != "[secret KEY], [secret KEY]\n" {
-					t.Errorf("kept %q", k.Stdout)
-				}
+				expect.Is(t, string(d.next().Stdout), "[secret KEY], [secret KEY]\n", "kept")
 			})
 		})
 	}
@@ -230,9 +221,8 @@ func TestTheInitKeepsInEverySetting(t *testing.T) {
 	}
 	for _, c := range celltest.Settings() {
 		t.Run(c.Name, func(t *testing.T) {
-			if said := inSetting(t, c, "TestTheInitKeepsWhatADeadEngineHadNotRead$"); !strings.Contains(said, "--- PASS: TestTheInitKeepsWhatADeadEngineHadNotRead/open") {
-				t.Fatal(said)
-			}
+			said := inSetting(t, c, "TestTheInitKeepsWhatADeadEngineHadNotRead$")
+			expect.Must(t, strings.Contains(said, "--- PASS: TestTheInitKeepsWhatADeadEngineHadNotRead/open"), "%v", said)
 		})
 	}
 }
@@ -246,9 +236,8 @@ func TestARunThatIsKeptEndsAsFastAsAnother(t *testing.T) {
 		if err := p.Stop(Grace{Terminate: time.Hour}); err != nil { // it says that it is empty, and no hour passes
 			t.Error(err)
 		}
-		if left, _ := os.ReadDir(s.opt.Keep); len(left) > 0 {
-			t.Errorf("left: %v", left)
-		}
+		left, _ := os.ReadDir(s.opt.Keep)
+		expect.True(t, len(left) == 0, "left: %v", left)
 	})
 }
 
@@ -275,9 +264,8 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	if found != 1 || err == nil || !strings.Contains(err.Error(), "BBBB") || strings.Contains(err.Error(), "AAAA") {
 		t.Errorf("found %d: %v", found, err)
 	}
-	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "README" {
-		t.Errorf("left: %v", left)
-	}
+	left, _ := os.ReadDir(dir)
+	expect.True(t, len(left) == 1 && left[0].Name() == "README", "left: %v", left)
 }
 
 func FuzzKept(f *testing.F) {

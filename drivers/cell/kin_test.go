@@ -35,16 +35,14 @@ func TestAProcessIsKnownAsItsRuns(t *testing.T) {
 			all := p.Census()
 			want := operator.Run{Name: "tk_1", Tenant: "t_acme", Task: "tk_1"}
 			for pid := range all {
-				if got := origin.Find(s, pid, alive); got.Kind != operator.OfRun || got.Run != want {
-					t.Errorf("%d: %+v", pid, got)
-				}
+				got := origin.Find(s, pid, alive)
+				expect.True(t, got.Kind == operator.OfRun && got.Run == want, "%d: %+v", pid, got)
 			}
 		})
 	}
 	s := newSupervisor(t)
-	if got := origin.Find(s, os.Getppid(), alive); got.Kind != operator.Person {
-		t.Errorf("%+v", got)
-	}
+	got := origin.Find(s, os.Getppid(), alive)
+	expect.True(t, got.Kind == operator.Person, "%+v", got)
 }
 
 func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
@@ -54,9 +52,8 @@ func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
 		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}})
 		expect.No(t, err)
 		expect.Await(t, "its environment", func() bool { return markOf(p.Pid) != "" })
-		if got, ok := s.Marked(p.Pid); !ok || got != (operator.Run{Name: want}) {
-			t.Errorf("%q: %+v, %v", mark, got, ok)
-		}
+		got, ok := s.Marked(p.Pid)
+		expect.True(t, ok && got == (operator.Run{Name: want}), "%q: %+v, %v", mark, got, ok)
 		_ = p.Kill()
 		_, _ = p.Wait()
 	}

@@ -22,40 +22,31 @@ func TestLayersTellWhatHoldsARun(t *testing.T) {
 			expect.No(t, p.Stop(Grace{}))
 			got := map[string]Layer{}
 			for _, l := range s.Layers(t.Context(), profile, dir) {
-				if got[l.Name] = l; l.Detail == "" {
-					t.Errorf("%s: %s says nothing", profile, l.Name)
-				}
+				got[l.Name] = l
+				expect.True(t, l.Detail != "", "%s: %s says nothing", profile, l.Name)
 			}
-			if !got["run"].OK {
-				t.Errorf("%s: %+v", profile, got["run"])
-			}
+			expect.True(t, got["run"].OK, "%s: %+v", profile, got["run"])
 			for _, name := range []string{layerSpaces, layerLandlock, layerSeccomp} {
 				l, told := got[name]
 				if name != layerSpaces && profile == Open {
-					if told {
-						t.Errorf("an open run has %s: %+v", name, l)
-					}
+					expect.True(t, !told, "an open run has %s: %+v", name, l)
 					continue
 				}
 				if missing := slices.Contains(p.Missing(), name); l.OK == missing || l.Needed != (profile != Open) {
 					t.Errorf("%s: %+v, the run lacks %v", profile, l, p.Missing())
 				}
 			}
-			if hidden := strings.Contains(got[layerSpaces].Detail, "sees names and sizes of hidden files"); hidden != (profile != Open && s.without(layerSpaces)) {
-				t.Errorf("%s: %+v", profile, got[layerSpaces])
-			}
-			if got[layerSpaces].OK == s.without(layerSpaces) {
-				t.Errorf("%s: %+v", profile, got[layerSpaces])
-			}
+			hidden := strings.Contains(got[layerSpaces].Detail, "sees names and sizes of hidden files")
+			expect.True(t, hidden == (profile != Open && s.without(layerSpaces)), "%s: %+v", profile, got[layerSpaces])
+			expect.True(t, got[layerSpaces].OK != s.without(layerSpaces), "%s: %+v", profile, got[layerSpaces])
 			if s.without(layerCgroup) && got[layerCgroup].OK {
 				t.Errorf("%s: %+v", profile, got[layerCgroup])
 			}
 			if profile != Open && !got["no_new_privs"].OK {
 				t.Errorf("%s: %+v", profile, got["no_new_privs"])
 			}
-			if _, told := got[layerIDMap]; told != (profile != Open && os.Geteuid() == 0) {
-				t.Errorf("%s: idmapped mounts told: %t", profile, told)
-			}
+			_, told := got[layerIDMap]
+			expect.True(t, told == (profile != Open && os.Geteuid() == 0), "%s: idmapped mounts told: %t", profile, told)
 		}
 	})
 }
@@ -68,9 +59,7 @@ func TestLayersNameTheErrorOfARunThatCantBeStarted(t *testing.T) {
 			t.Errorf("%+v", l)
 		}
 	}
-	if !strings.Contains(all[0].Detail, "/no/such/directory") {
-		t.Errorf("%+v", all[0])
-	}
+	expect.Has(t, all[0].Detail, "/no/such/directory", all[0])
 }
 
 func TestAnOrdinaryUserHasNameSpaces(t *testing.T) {
@@ -94,7 +83,5 @@ func TestAnOrdinaryUserHasNameSpaces(t *testing.T) {
 	cmd.Dir, cmd.Env = filepath.Join(dir, "work"), []string{"CELL_TEST_LAYERS=1"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || len(out) != 0 {
-		t.Errorf("%v: what does not hold:\n%s", err, out)
-	}
+	expect.True(t, err == nil && len(out) == 0, "%v: what does not hold:\n%s", err, out)
 }

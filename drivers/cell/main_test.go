@@ -119,9 +119,7 @@ func newSupervisor(t testing.TB, without ...string) *Supervisor {
 	t.Helper()
 	s := expect.Of(NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without}))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close supervisor: %v", err)
-		}
+		expect.Is(t, s.Close(), nil, "close supervisor")
 	})
 	return s
 }

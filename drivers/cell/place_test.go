@@ -24,9 +24,8 @@ func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 		t.Skip("there are no name spaces")
 	}
 	said, _ := io.ReadAll(p.Stdout)
-	if e := p.Exit(); e.Code != 0 || string(said) != dir+"\n" {
-		t.Fatalf("in a directory below its /tmp: %+v %q", e, said)
-	}
+	e := p.Exit()
+	expect.Must(t, e.Code == 0 && string(said) == dir+"\n", "in a directory below its /tmp: %+v %q", e, said)
 	for _, file := range []string{filepath.Join(own, "mine"), filepath.Join(dir, "here")} {
 		expect.Of(os.Stat(file))(t)
 	}
@@ -42,7 +41,6 @@ func TestALinkThatARunLeftLeadsNoLaterOneOut(t *testing.T) {
 	} else if !strings.Contains(err.Error(), first+" is a symbolic link") {
 		t.Error(err)
 	}
-	if made, err := os.ReadDir(victim); len(made) > 0 || err != nil {
-		t.Errorf("made where the link leads: %v %v", made, err)
-	}
+	made, err := os.ReadDir(victim)
+	expect.True(t, len(made) == 0 && err == nil, "made where the link leads: %v %v", made, err)
 }

@@ -38,9 +38,7 @@ func start(t testing.TB, s *Supervisor, spec Spec) *Process {
 	}
 	p := expect.Of(s.Start(spec))(t)
 	t.Cleanup(func() {
-		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}), nil)
 		p.CloseIO()
 	})
 	return p
@@ -57,15 +55,12 @@ func TestACommandRunsInItsOwnGroupWithAMarkedCleanEnvironment(t *testing.T) {
 		}
 		p.Stdin.Close()
 		out := expect.Of(io.ReadAll(p.Stdout))(t)
-		if e := p.Exit(); e.Code != 0 || e.Signal != 0 {
-			t.Errorf("exit %+v, want 0", e)
-		}
+		e := p.Exit()
+		expect.True(t, e.Code == 0 && e.Signal == 0, "exit %+v, want 0", e)
 		for _, want := range []string{"TERM=dumb\n", "GIVEN=yes\n", "PATH=", "HOME=", "LANG=", Marker + "=" + s.opt.Instance + "/r1\n"} {
 			expect.Has(t, string(out), want, "environment lacks", out)
 		}
-		if strings.Contains(string(out), "hunter2") {
-			t.Error("the operator's own variables reached the command")
-		}
+		expect.True(t, !strings.Contains(string(out), "hunter2"), "the operator's own variables reached the command")
 		if !strings.HasSuffix(string(out), "\n0\n4096\n") {
 			t.Errorf("limits: got %q, want core 0 and 4096 files", out[max(0, len(out)-20):])
 		}
@@ -113,9 +108,8 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 				expect.Err(t, err, c.want, c.name, profile)
 			}
 		}
-		if kids := childrenOf(os.Getpid()); len(kids) != 0 {
-			t.Errorf("children after failed starts: %v", kids)
-		}
+		kids := childrenOf(os.Getpid())
+		expect.True(t, len(kids) == 0, "children after failed starts: %v", kids)
 	})
 }
 
@@ -154,12 +148,10 @@ func TestStopLeavesNothingBehind(t *testing.T) {
 			p := start(t, s, Spec{Argv: sh(runaway), Dir: dir, Wall: Wall{Profile: profile}})
 			lines(t, dir, "up", runaways)
 			expect.No(t, p.Stop(Grace{Interrupt: 50 * time.Millisecond, Terminate: 100 * time.Millisecond}))
-			if left := below(); len(left) > 0 {
-				t.Errorf("%s: %v are still there", profile, left)
-			}
-			if e := p.Exit(); e.Signal != syscall.SIGKILL {
-				t.Errorf("exit %+v, want SIGKILL", e)
-			}
+			left := below()
+			expect.True(t, len(left) == 0, "%s: %v are still there", profile, left)
+			e := p.Exit()
+			expect.True(t, e.Signal == syscall.SIGKILL, "exit %+v, want SIGKILL", e)
 		}
 	})
 }
@@ -177,9 +169,8 @@ func TestStopBeginsGently(t *testing.T) {
 			p := start(t, s, Spec{Argv: sh(c.script)})
 			expect.Of(p.Stdout.Read(make([]byte, 3)))(t)
 			expect.No(t, p.Stop(Grace{Interrupt: c.interrupt, Terminate: 2 * time.Minute}))
-			if e := p.Exit(); e.Code != c.code {
-				t.Errorf("%s: exit %+v, want its own handler's %d", c.name, e, c.code)
-			}
+			e := p.Exit()
+			expect.True(t, e.Code == c.code, "%s: exit %+v, want its own handler's %d", c.name, e, c.code)
 		}
 	})
 }
@@ -228,18 +219,16 @@ func TestAPausedRunIsKilledWithoutRunningAgain(t *testing.T) {
 		expect.Of(p.Stdout.Read(make([]byte, 3)))(t)
 		expect.No(t, p.Pause(context.Background()))
 		expect.No(t, p.Stop(Grace{}))
-		if e := p.Exit(); e.Signal != syscall.SIGKILL {
-			t.Errorf("exit %+v, want SIGKILL", e)
-		}
+		e := p.Exit()
+		expect.True(t, e.Signal == syscall.SIGKILL, "exit %+v, want SIGKILL", e)
 	})
 }
 
 func TestTheDeadlineStopsARun(t *testing.T) {
 	s := newSupervisor(t)
 	p := start(t, s, Spec{Argv: []string{"sleep", "300"}, Deadline: 50 * time.Millisecond})
-	if e := p.Exit(); !e.Late || e.Signal != syscall.SIGINT {
-		t.Errorf("exit %+v, want late and interrupted", e)
-	}
+	e := p.Exit()
+	expect.True(t, e.Late && e.Signal == syscall.SIGINT, "exit %+v, want late and interrupted", e)
 }
 
 // engine starts another engine of an instance, which runs a script in dir.
@@ -269,16 +258,12 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 	})
 	next := expect.Of(NewSupervisor(Options{Instance: instance}))(t)
 	defer next.Close()
-	if n, err := newSupervisor(t).Sweep(t.Context()); n != 0 || err != nil {
-		t.Errorf("another instance swept %d: %v", n, err)
-	}
+	n, err := newSupervisor(t).Sweep(t.Context())
+	expect.True(t, n == 0 && err == nil, "another instance swept %d: %v", n, err)
 	own := start(t, next, Spec{Argv: []string{"sleep", "300"}})
-	if n, err := next.Sweep(t.Context()); n != 1 || err != nil {
-		t.Errorf("swept %d: %v", n, err)
-	}
-	if own.Ended() {
-		t.Error("the sweep took the engine's own run along")
-	}
+	n, err = next.Sweep(t.Context())
+	expect.True(t, n == 1 && err == nil, "swept %d: %v", n, err)
+	expect.True(t, !own.Ended(), "the sweep took the engine's own run along")
 	collectOrphans(t, next.name)
 }
 
@@ -304,9 +289,7 @@ func TestOrphansThatEndAreReapedWhileTheRunGoesOn(t *testing.T) {
 		p := start(t, s, Spec{Argv: sh(`(setsid sh -c 'echo x >>up' &); exec sleep 300`), Dir: dir})
 		lines(t, dir, "up", 1)
 		expect.Await(t, "only the command is there", func() bool { return len(p.tree()) == 1 })
-		if p.Ended() {
-			t.Error("the run ended")
-		}
+		expect.True(t, !p.Ended(), "the run ended")
 	})
 }
 
@@ -320,13 +303,9 @@ func TestPruneEndsWhatIsNotKept(t *testing.T) {
 		lines(t, dir, "up", 2)
 		p.Prune(before.Has, 20*time.Millisecond)
 		for _, q := range p.left() {
-			if !before.Has(q.PID, q.Start) {
-				t.Errorf("%d was not there before and is there now", q.PID)
-			}
+			expect.True(t, before.Has(q.PID, q.Start), "%d was not there before and is there now", q.PID)
 		}
-		if p.Ended() {
-			t.Error("the command has ended")
-		}
+		expect.True(t, !p.Ended(), "the command has ended")
 	})
 }
 
@@ -334,9 +313,7 @@ func TestCloseStopsEveryRun(t *testing.T) {
 	s := expect.Of(NewSupervisor(Options{Instance: "closing"}))(t)
 	p := expect.Of(s.Start(Spec{Run: "x", Argv: []string{"sleep", "300"}, Dir: t.TempDir()}))(t)
 	expect.No(t, s.Close())
-	if !p.isGone() {
-		t.Error("still running")
-	}
+	expect.True(t, p.isGone(), "still running")
 	p.CloseIO()
 	_, err := s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})
 	expect.Fails(t, err, "a closed supervisor started a command")

@@ -37,9 +37,7 @@ func TestAChildIsSeenWhileTheThreadThatBeganItEnds(t *testing.T) {
 			<-leave
 		}()
 		b := <-said
-		if b.err != nil {
-			t.Fatal(b.err)
-		}
+		expect.No(t, b.err)
 		close(leave)
 		missed := 0
 		for range 20 {
@@ -49,8 +47,6 @@ func TestAChildIsSeenWhileTheThreadThatBeganItEnds(t *testing.T) {
 		}
 		expect.No(t, b.cmd.Process.Signal(unix.SIGKILL))
 		_ = b.cmd.Wait()
-		if missed > 0 {
-			t.Fatalf("round %d: not seen in %d of 20 looks", round, missed)
-		}
+		expect.Must(t, missed <= 0, "round %d: not seen in %d of 20 looks", round, missed)
 	}
 }

@@ -45,9 +45,7 @@ func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
 	t.Helper()
 	s := expect.Of(NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take}))(t)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, s.Close(), nil)
 	})
 	return s
 }
@@ -91,16 +89,10 @@ func TestADeedIsToldOnceWithWhoTriedIt(t *testing.T) {
 			p := start(t, s, Spec{Run: "r", Whose: whose, Wall: Wall{Profile: Worker}, Argv: sh(
 				`cp "$(command -v unshare)" "$(printf 'x\033[31m\ny')"; for i in 1 2 3; do "$(printf './x\033[31m\ny')" -U true 2>&1; echo "$?"; done`)})
 			out := said(t, p)
-			if strings.Count(out, "Operation not permitted") != 3 || strings.Count(out, "\n1\n") != 3 {
-				t.Errorf("it heard %q", out)
-			}
-			if len(h.all) != 1 {
-				t.Fatalf("told %+v", h.all)
-			}
+			expect.True(t, strings.Count(out, "Operation not permitted") == 3 && strings.Count(out, "\n1\n") == 3, "it heard %q", out)
+			expect.Must(t, len(h.all) == 1, "told %+v", h.all)
 			got := h.all[0]
-			if got.PID <= 0 {
-				t.Errorf("pid %d", got.PID)
-			}
+			expect.True(t, got.PID > 0, "pid %d", got.PID)
 			got.PID = 0
 			want := Refused{Run: "r", Whose: whose, Deed: "spaces", Tried: "make name spaces of its own", Usual: true, Call: "unshare", Program: "x[31my"}
 			expect.Is(t, got, want, "told")
@@ -131,18 +123,14 @@ func TestNobodyWaitsForWhoIsTold(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, p.Stderr) }()
 	p.Stdin.Close()
 	out, err := io.ReadAll(p.Stdout)
-	if err != nil || string(out) != "over\n" {
-		t.Errorf("%q %v", out, err)
-	}
+	expect.True(t, err == nil && string(out) == "over\n", "%q %v", out, err)
 	p.Exit()
-	if got := h.of("r"); len(got) > 0 {
-		t.Errorf("told %q", got)
-	}
+	got := h.of("r")
+	expect.True(t, len(got) == 0, "told %q", got)
 	close(release)
 	said(t, p)
-	if got := h.of("r"); !slices.Contains(got, "spaces") || !slices.Contains(got, "root") {
-		t.Errorf("told %q", got)
-	}
+	got = h.of("r")
+	expect.True(t, slices.Contains(got, "spaces") && slices.Contains(got, "root"), "told %q", got)
 }
 
 // TestARunThatIsRefusedAllTheTimeStandsStill has many processes wait for an
@@ -164,9 +152,7 @@ func TestARunThatIsRefusedAllTheTimeStandsStill(t *testing.T) {
 			}
 			expect.No(t, p.Resume(t.Context()))
 		}
-		if err := p.Stop(Grace{Interrupt: -1, Terminate: -1}); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, p.Stop(Grace{Interrupt: -1, Terminate: -1}), nil)
 		expect.Same(t, h.of("r"), []string{"spaces"}, "told")
 	}
 	t.Run("all", func(t *testing.T) { each(t) })
@@ -202,9 +188,7 @@ func TestDeedsAreRefusedUnheardToo(t *testing.T) {
 		heard := b
 		heard.heard = true
 		quiet, loud := b.filter(), heard.filter()
-		if len(quiet) != len(loud) {
-			t.Fatalf("%d and %d rules", len(quiet), len(loud))
-		}
+		expect.Must(t, len(quiet) == len(loud), "%d and %d rules", len(quiet), len(loud))
 		asks := 0
 		for i := range loud {
 			if loud[i].Code == give && loud[i].K == unix.SECCOMP_RET_USER_NOTIF {
@@ -216,35 +200,28 @@ func TestDeedsAreRefusedUnheardToo(t *testing.T) {
 				t.Errorf("rule %d: %+v, unheard %+v", i, loud[i], quiet[i])
 			}
 		}
-		if asks < 30 {
-			t.Errorf("%d rules are heard of", asks)
-		}
+		expect.True(t, asks >= 30, "%d rules are heard of", asks)
 	}
 }
 
 func TestEachDeedHasOneNameAndEachCallOne(t *testing.T) {
 	names, calls := map[string]bool{}, map[uint32]string{}
 	for _, d := range deeds {
-		if names[d.name] || d.tried == "" {
-			t.Errorf("deed %q: %q", d.name, d.tried)
-		}
+		expect.True(t, !names[d.name] && d.tried != "", "deed %q: %q", d.name, d.tried)
 		names[d.name] = true
 		for _, n := range d.calls {
 			if calls[n.call] != "" || len(n.name) > maxCall || slices.Contains(refused, n.call) {
 				t.Errorf("%s is there as %q", n.name, calls[n.call])
 			}
 			calls[n.call] = n.name
-			if deed, name := deedBy(&call{number: n.call}, true); deed != d.name || name != n.name {
-				t.Errorf("%s of %s reads as %s of %s", n.name, d.name, name, deed)
-			}
+			deed, name := deedBy(&call{number: n.call}, true)
+			expect.True(t, deed == d.name && name == n.name, "%s of %s reads as %s of %s", n.name, d.name, name, deed)
 		}
 	}
-	if got := slices.Collect(maps.Values(calls)); len(got) < 30 {
-		t.Errorf("%d calls", len(got))
-	}
-	if deed, _ := deedBy(&call{number: unix.SYS_GETPID}, true); deed != "" {
-		t.Errorf("getpid is %q", deed)
-	}
+	got := slices.Collect(maps.Values(calls))
+	expect.True(t, len(got) >= 30, "%d calls", len(got))
+	deed, _ := deedBy(&call{number: unix.SYS_GETPID}, true)
+	expect.True(t, deed == "", "getpid is %q", deed)
 }
 
 func FuzzNamesOfProgramsArePrintable(f *testing.F) {
@@ -252,8 +229,6 @@ func FuzzNamesOfProgramsArePrintable(f *testing.F) {
 	f.Add("a\x1b[31m\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {
 		got := printable(s, maxProgram)
-		if len(got) > maxProgram || printable(got, maxProgram) != got || strings.ContainsAny(got, "\n\r\x1b\u202e") {
-			t.Errorf("%q", got)
-		}
+		expect.True(t, len(got) <= maxProgram && printable(got, maxProgram) == got && !strings.ContainsAny(got, "\n\r\x1b\u202e"), "%q", got)
 	})
 }

@@ -53,8 +53,7 @@ func TestARunIsFedReadAndOver(t *testing.T) {
 		expect.Err(t, err, full, "an end")
 		w.Close()
 		spec.Argv = []string{"no-such-program"}
-		if _, err := s.Run(t.Context(), spec, nil, nil, nil); !NotFound(err, "no-such-program") {
-			t.Errorf("%v", err)
-		}
+		_, err = s.Run(t.Context(), spec, nil, nil, nil)
+		expect.True(t, NotFound(err, "no-such-program"), "%v", err)
 	})
 }

@@ -71,9 +71,8 @@ func TestARunHasATerminalOfItsOwnWithItsSize(t *testing.T) {
 		said.until(t, "now 50 132\r\n")
 		typed(t, p, "\x04")
 		<-said.over
-		if e := p.Exit(); e.Code != 7 {
-			t.Errorf("exit: %+v", e)
-		}
+		e := p.Exit()
+		expect.True(t, e.Code == 7, "exit: %+v", e)
 	})
 }
 
@@ -93,19 +92,13 @@ func TestAPasswordIsKnownByItsTerminal(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		p, said := terminalRun(t, s, `echo shown; read x; stty -echo; echo hidden; read x; stty raw -echo; echo raw; read x`)
 		said.until(t, "shown")
-		if p.Unseen() {
-			t.Error("a terminal that echoes is taken for one that does not")
-		}
+		expect.True(t, !p.Unseen(), "a terminal that echoes is taken for one that does not")
 		typed(t, p, "a\r")
 		said.until(t, "hidden")
-		if !p.Unseen() {
-			t.Error("a terminal that does not echo is taken for one that does")
-		}
+		expect.True(t, p.Unseen(), "a terminal that does not echo is taken for one that does")
 		typed(t, p, "b\r")
 		said.until(t, "raw")
-		if p.Unseen() {
-			t.Error("a program that draws what is typed is taken for one that hides it")
-		}
+		expect.True(t, !p.Unseen(), "a program that draws what is typed is taken for one that hides it")
 	})
 }
 
@@ -124,12 +117,10 @@ func TestATerminalHasBoundedSize(t *testing.T) {
 	s := newSupervisor(t)
 	for _, size := range []Size{{}, {19, 24}, {80, 4}, {501, 24}, {80, 201}, {-1, -1}} {
 		_, err := s.Start(Spec{Run: "size", Argv: []string{"true"}, Dir: "/usr", Terminal: &size})
-		if e := core.AsError(err); e.Code != core.Invalid("", "", "").Code {
-			t.Errorf("%v: %v", size, err)
-		}
-		if b := size.Bounded(); (&b).check() != nil {
-			t.Errorf("%v is bounded to %v", size, b)
-		}
+		e := core.AsError(err)
+		expect.True(t, e.Code == core.Invalid("", "", "").Code, "%v: %v", size, err)
+		b := size.Bounded()
+		expect.True(t, (&b).check() == nil, "%v is bounded to %v", size, b)
 	}
 }
 

@@ -172,9 +172,7 @@ func (p *played) streamed(t *testing.T, n int) {
 		if opened >= n {
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%d streams", opened)
-		}
+		expect.Must(t, !time.Now().After(end), "%d streams", opened)
 	}
 }
 
@@ -207,14 +205,11 @@ func TestAnUnknownTemplateOrRoleIsRefusedAtOnce(t *testing.T) {
 		err := r.Check(fleet.Create{
 			Name: "bob", Project: c.project, Role: c.role, Options: core.MustEncode(settings{URL: p.srv.URL, Template: c.template}),
 		})
-		if (err == nil) != (c.bad == "") || err != nil && !strings.HasPrefix(err.Error(), c.bad) {
-			t.Errorf("%+v: %v", c, err)
-		}
+		expect.True(t, (err == nil) == (c.bad == "") && (err == nil || strings.HasPrefix(err.Error(), c.bad)), "%+v: %v", c, err)
 	}
 	p.srv.Close() // it may be back when the workspace is made
-	if err := newRuntime(t, Options{}).Check(fleet.Create{Name: "bob", Project: "x", Role: "y", Options: core.MustEncode(settings{URL: p.srv.URL})}); err != nil {
-		t.Errorf("a deployment that is away: %v", err)
-	}
+	err := newRuntime(t, Options{}).Check(fleet.Create{Name: "bob", Project: "x", Role: "y", Options: core.MustEncode(settings{URL: p.srv.URL})})
+	expect.True(t, err == nil, "a deployment that is away: %v", err)
 }
 
 func TestAStreamThatDoesNotOpenIsGivenUp(t *testing.T) {
@@ -249,15 +244,12 @@ func TestATaskThatCantBeSentIsNotTaken(t *testing.T) {
 	w.await(fleet.Idle, "")
 	p.set("running") // somebody works with the agent in Coder itself
 	_, err := w.Prompt(context.Background(), w.prompt("say no"))
-	if !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && core.AsError(err).Details["error"] == "AgentBusyError", "%v", err)
 	w.await(fleet.Busy, "not given to it here")
 	p.set("stable")
 	w.await(fleet.Idle, "")
-	if out, err := w.Prompt(context.Background(), w.prompt("say yes")); err != nil || out.Status != task.Succeeded {
-		t.Errorf("%+v %v", out, err)
-	}
+	out, err := w.Prompt(context.Background(), w.prompt("say yes"))
+	expect.True(t, err == nil && out.Status == task.Succeeded, "%+v %v", out, err)
 }
 
 func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
@@ -285,12 +277,10 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 	w.await(fleet.Idle, "")
 	expect.Await(t, "late words", func() bool { return strings.Contains(w.said(), "late words") })
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled {
-		t.Errorf("%+v", out)
-	}
-	if got := w.said(); strings.Count(got, "message up") != 1 {
-		t.Errorf("said %q, want nothing twice", got)
-	}
+	out := <-done
+	expect.True(t, out.Status == task.Cancelled, "%+v", out)
+	got := w.said()
+	expect.True(t, strings.Count(got, "message up") == 1, "said %q, want nothing twice", got)
 }
 
 func TestATaskFailsWhenItsAgentBeginsAnewWithoutAWord(t *testing.T) {
@@ -311,12 +301,9 @@ func TestATaskFailsWhenItsAgentBeginsAnewWithoutAWord(t *testing.T) {
 		}()
 	}
 	out, err := w.Prompt(context.Background(), w.prompt("hang"))
-	if err != nil || out.Status != task.Failed || !out.Error.Retryable {
-		t.Errorf("%+v %v, want a retryable failure", out, err)
-	}
-	if now := w.await(fleet.Idle, ""); now.Restarts != 1 || !w.was(fleet.Offline) {
-		t.Errorf("health %+v, want it to have been away and one restart", now)
-	}
+	expect.True(t, err == nil && out.Status == task.Failed && out.Error.Retryable, "%+v %v, want a retryable failure", out, err)
+	now := w.await(fleet.Idle, "")
+	expect.True(t, now.Restarts == 1 && w.was(fleet.Offline), "health %+v, want it to have been away and one restart", now)
 }
 
 func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
@@ -331,9 +318,8 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()
-	if out := <-done; out.Status != task.Failed || !out.Error.Retryable {
-		t.Errorf("%+v", out)
-	}
+	out := <-done
+	expect.True(t, out.Status == task.Failed && out.Error.Retryable, "%+v", out)
 }
 
 func TestATaskEndsWhateverItsStreamKeepsBack(t *testing.T) {

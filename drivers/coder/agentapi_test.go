@@ -60,9 +60,7 @@ func (s *server) counting(t *testing.T) {
 		if last := got.Messages[len(got.Messages)-1]; strings.Contains(last.Content, "counted to") && !strings.Contains(last.Content, "interrupted") {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not count: %+v", got)
-		}
+		expect.Must(t, !time.Now().After(deadline), "it does not count: %+v", got)
 	}
 }
 
@@ -117,21 +115,17 @@ func TestRealAgentapiTakesTasksAndIsInterrupted(t *testing.T) {
 	}()
 	s.counting(t)
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled {
-		t.Errorf("interrupted: %+v", out)
-	}
+	out := <-done
+	expect.True(t, out.Status == task.Cancelled, "interrupted: %+v", out)
 	w.await(fleet.Idle, "")
 	out, err := w.Prompt(context.Background(), w.prompt("three"))
-	if err != nil || !strings.Contains(string(out.Output), "it heard three") {
-		t.Errorf("after an interrupt: %+v %v", out, err)
-	}
+	expect.True(t, err == nil && strings.Contains(string(out.Output), "it heard three"), "after an interrupt: %+v %v", out, err)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("count"))
 		done <- out
 	}()
 	s.counting(t)
 	expect.No(t, syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL))
-	if out := <-done; out.Status != task.Failed || out.Error.Code != "agent_lost" || !out.Error.Retryable {
-		t.Errorf("with agentapi gone: %+v %+v", out, out.Error)
-	}
+	out = <-done
+	expect.True(t, out.Status == task.Failed && out.Error.Code == "agent_lost" && out.Error.Retryable, "with agentapi gone: %+v %+v", out, out.Error)
 }

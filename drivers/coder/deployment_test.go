@@ -62,9 +62,7 @@ func ownCoder(t *testing.T) *deployment {
 	}
 	d := &theDeployment
 	d.once.Do(func() { d.err = d.start(binary) })
-	if d.err != nil {
-		t.Fatal(d.err)
-	}
+	expect.No(t, d.err)
 	return d
 }
 
@@ -223,9 +221,8 @@ func (d *deployment) order(t *testing.T, o map[string]any) (token, id string) {
 	expect.Of(d.in.Write(append(line, '\n')))(t)
 	text := expect.Of(d.read("ANSWER "))(t)
 	var a struct{ Token, ID, Error string }
-	if err := json.Unmarshal([]byte(text), &a); err != nil || a.Error != "" {
-		t.Fatalf("%v: %s %v", o["do"], a.Error, err)
-	}
+	err := json.Unmarshal([]byte(text), &a)
+	expect.Must(t, err == nil && a.Error == "", "%v: %s %v", o["do"], a.Error, err)
 	return a.Token, a.ID
 }
 

@@ -177,9 +177,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 	}
 	r := expect.Of(New(opt))(t)
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, r.Close(), nil)
 	})
 	return r
 }
@@ -270,8 +268,6 @@ func (m *machine) awaitGone(t *testing.T) {
 		if err != nil && gone(explain("", err)) {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the workspace is still there: %v", err)
-		}
+		expect.Must(t, !time.Now().After(deadline), "the workspace is still there: %v", err)
 	}
 }

@@ -84,14 +84,10 @@ func TestWorkOutlivesItsEngine(t *testing.T) {
 			_ = r.Close()
 			ends++
 		}
-		if want := fmt.Sprintf(`{"text":"answer %d"}`, n); string(out.Output) != want {
-			t.Errorf("round %d: %s", n, out.Output)
-		}
+		expect.True(t, string(out.Output) == fmt.Sprintf(`{"text":"answer %d"}`, n), "round %d: %s", n, out.Output)
 	}
 	expect.Is(t, p.users(), rounds)
-	if ends < rounds*3/2 {
-		t.Errorf("%d ends in %d rounds", ends, rounds)
-	}
+	expect.True(t, ends >= rounds*3/2, "%d ends in %d rounds", ends, rounds)
 	p.actor.mu.Lock()
 	defer p.actor.mu.Unlock()
 	expect.Is(t, p.keys, "", "it was interrupted by")

@@ -64,9 +64,8 @@ func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
 	p.elsewhere(t, "say one\nhang")
 	w.await(fleet.Busy, "not given to it here")
 	hears(t, said, "prompt say one\nhang|message one")
-	if _, err := w.Prompt(context.Background(), w.prompt("say no")); core.AsError(err).Details["error"] != "AgentBusyError" {
-		t.Errorf("a task beside it: %v", err)
-	}
+	_, err := w.Prompt(context.Background(), w.prompt("say no"))
+	expect.True(t, core.AsError(err).Details["error"] == "AgentBusyError", "a task beside it: %v", err)
 	// The next engine goes on where this one was, and repeats nothing.
 	expect.No(t, w.Close())
 	w = p.keptBy(t, state, settings{Adopt: true})
@@ -79,12 +78,10 @@ func TestWhatSomebodyElseGivesTheAgentIsOverheard(t *testing.T) {
 	p.actor.mu.Unlock()
 	w.await(fleet.Idle, "")
 	expect.Await(t, "both messages", func() bool { return strings.Contains(said(), "message and two") })
-	if got := said(); strings.Contains(got, "prompt") {
-		t.Errorf("said %q, want nothing twice", got)
-	}
-	if out, err := w.Prompt(context.Background(), w.prompt("say three")); err != nil || out.Status != task.Succeeded {
-		t.Errorf("%+v %v", out, err)
-	}
+	got := said()
+	expect.True(t, !strings.Contains(got, "prompt"), "said %q, want nothing twice", got)
+	out, err := w.Prompt(context.Background(), w.prompt("say three"))
+	expect.True(t, err == nil && out.Status == task.Succeeded, "%+v %v", out, err)
 	expect.No(t, w.Close())
 	w = p.keptBy(t, state, settings{Adopt: true})
 	said = w.overheard()
@@ -104,9 +101,8 @@ func TestAnAgentThatIsLeftAloneIsNotOverheard(t *testing.T) {
 		still = p.status
 		p.actor.mu.Unlock()
 	}
-	if out, err := w.Prompt(context.Background(), w.prompt("say two")); err != nil || out.Status != task.Succeeded {
-		t.Errorf("%+v %v", out, err)
-	}
+	out, err := w.Prompt(context.Background(), w.prompt("say two"))
+	expect.True(t, err == nil && out.Status == task.Succeeded, "%+v %v", out, err)
 	expect.Is(t, said(), "message two", "said")
 }
 
@@ -121,9 +117,7 @@ func TestAnEngineThatDiesBeforeItKeepsAResultSendsNothingTwice(t *testing.T) {
 		in := w.prompt("say it")
 		in.Attempt = attempt
 		out, err := w.Prompt(context.Background(), in)
-		if err != nil || out.Status != task.Succeeded {
-			t.Fatalf("%+v %v", out, err)
-		}
+		expect.Must(t, err == nil && out.Status == task.Succeeded, "%+v %v", out, err)
 		expect.No(t, w.Close())
 		return string(out.Output)
 	}

@@ -46,9 +46,7 @@ func realFleet(t *testing.T, dir string) *engine.Engine {
 	end := func() {
 		stop()
 		<-ended
-		if err := errors.Join(e.Close(), r.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, errors.Join(e.Close(), r.Close(), db.Close()), nil)
 	}
 	t.Cleanup(end)
 	return e
@@ -61,9 +59,7 @@ func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Age
 		if ok(a) {
 			return a
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("agent %+v", a)
-		}
+		expect.Must(t, !time.Now().After(deadline), "agent %+v", a)
 	}
 }
 
@@ -83,33 +79,27 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	expect.Of(e.Fleet.Create(ctx, alice, ask))(t)
 	a := awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Succeeded })
 	expect.Is(t, a.WorkspaceID, m.workspace(t).ID.String(), "workspace")
-	if _, err := e.Fleet.Create(ctx, alice, ask); core.AsError(err).Details["error"] != "AgentAlreadyExistsError" {
-		t.Errorf("a second one of the name: %v", err)
-	}
+	_, err := e.Fleet.Create(ctx, alice, ask)
+	expect.True(t, core.AsError(err).Details["error"] == "AgentAlreadyExistsError", "a second one of the name: %v", err)
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		roles, err := e.Fleet.Roles(ctx, alice.Tenant, m.project)
 		if err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36 {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("roles %+v, %v", roles, err)
-		}
+		expect.Must(t, !time.Now().After(deadline), "roles %+v, %v", roles, err)
 	}
 	for _, c := range []struct {
 		q    core.Filter
 		want int
 	}{{core.Filter{Status: "idle", Match: m.project}, 1}, {core.Filter{Status: "failed"}, 0}, {core.Filter{Kind: "coder", Page: 2}, 0}} {
 		page, err := e.Fleet.Agents(ctx, alice.Tenant, c.q)
-		if err != nil || len(page.Items) != c.want {
-			t.Errorf("%+v: %d agents, %v", c.q, len(page.Items), err)
-		}
+		expect.True(t, err == nil && len(page.Items) == c.want, "%+v: %d agents, %v", c.q, len(page.Items), err)
 	}
 
 	expect.Of(e.Fleet.Assign(ctx, alice, m.name, "say up\nhang", ""))(t)
 	awaitAgent(t, e, m.name, is(fleet.Busy))
-	if _, err := e.Fleet.Assign(ctx, alice, m.name, "say no", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
-		t.Errorf("a task for a busy agent: %v", err)
-	}
+	_, err = e.Fleet.Assign(ctx, alice, m.name, "say no", "")
+	expect.True(t, core.AsError(err).Details["error"] == "AgentBusyError", "a task for a busy agent: %v", err)
 	lines := func() string {
 		page := expect.Of(e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 50}))(t)
 		var list []string
@@ -135,9 +125,8 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	awaitAgent(t, e, m.name, is(fleet.Idle))
 	expect.No(t, e.Fleet.Delete(ctx, alice, m.name))
 	m.awaitGone(t)
-	if deltas, err := e.Reconcile(ctx, alice.Tenant); err != nil || len(deltas) > 0 {
-		t.Errorf("unexplained %+v, %v", deltas, err)
-	}
+	deltas, err := e.Reconcile(ctx, alice.Tenant)
+	expect.True(t, err == nil && len(deltas) == 0, "unexplained %+v, %v", deltas, err)
 }
 
 // The workspace, and with it the agent, outlives the engine.
@@ -159,15 +148,11 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 	t.Run("second", func(t *testing.T) {
 		e := realFleet(t, dir)
 		awaitAgent(t, e, m.name, is(fleet.Idle))
-		if m.workspace(t).ID != id || m.workspace(t).LatestBuild.BuildNumber != 1 {
-			t.Error("it has another workspace or build")
-		}
+		expect.True(t, m.workspace(t).ID == id && m.workspace(t).LatestBuild.BuildNumber == 1, "it has another workspace or build")
 		tk := expect.Of(e.Fleet.AssignWhenReady(ctx, alice, m.name, "say hello", "", 10*time.Second))(t)
 		awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.LastTaskID == tk.TaskID && a.LastStatus == task.Succeeded })
 		page, err := e.Fleet.Log(ctx, alice.Tenant, m.name, core.Filter{Size: 10})
-		if err != nil || len(page.Items) < 3 || page.Items[2].Message != "idle: while nobody listened" {
-			t.Errorf("log %+v %v", page.Items, err)
-		}
+		expect.True(t, err == nil && len(page.Items) >= 3 && page.Items[2].Message == "idle: while nobody listened", "log %+v %v", page.Items, err)
 		expect.No(t, e.Fleet.Delete(ctx, alice, m.name))
 	})
 	m.awaitGone(t)

@@ -114,9 +114,7 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+		expect.Must(t, !time.Now().After(deadline), "%v", err)
 	}
 	idle := func() bool { return value(e.ok("agent", "show", w.name, "-o", "json"), "status") == "idle" }
 	until := func(what string, ok func() bool) {

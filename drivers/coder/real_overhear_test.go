@@ -48,9 +48,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		took := time.Since(since)
-		if took > 5*time.Second {
-			t.Errorf("%s took %s", what, took)
-		}
+		expect.True(t, took <= 5*time.Second, "%s took %s", what, took)
 		return took
 	}
 	for _, name := range []string{"first", "second"} {
@@ -61,12 +59,10 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 		told := within("what it was told", began, func() bool {
 			return strings.Contains(logOf(t, e, w.name), "told elsewhere: do "+name+" 16\n")
 		})
-		if a := agent(); !strings.Contains(a.Reason, "not given to it here") || a.TaskID != "" {
-			t.Errorf("agent %+v", a)
-		}
-		if _, err := e.Fleet.Assign(ctx, alice, w.name, "do other 1", ""); core.AsError(err).Details["error"] != "AgentBusyError" {
-			t.Errorf("a task for an agent that works for somebody else: %v", err)
-		}
+		a := agent()
+		expect.True(t, strings.Contains(a.Reason, "not given to it here") && a.TaskID == "", "agent %+v", a)
+		_, err := e.Fleet.Assign(ctx, alice, w.name, "do other 1", "")
+		expect.True(t, core.AsError(err).Details["error"] == "AgentBusyError", "a task for an agent that works for somebody else: %v", err)
 		expect.Await(t, "the end of "+name, func() bool { return w.stage("do "+name+" 16") == "done" })
 		over := time.Now()
 		answered := within("what it answered", over, func() bool { return strings.Contains(logOf(t, e, w.name), "did "+name) })
@@ -79,9 +75,8 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	time.Sleep(time.Second) // what is told late
 	log := logOf(t, e, w.name)
 	for text, want := range map[string]int{"told elsewhere": 2, "did first": 1, "did second": 1, "did third": 1} {
-		if n := strings.Count(log, text); n != want {
-			t.Errorf("%d times %q in the log, want %d:\n%s", n, text, want, log)
-		}
+		n := strings.Count(log, text)
+		expect.True(t, n == want, "%d times %q in the log, want %d:\n%s", n, text, want, log)
 	}
 	// The record has each turn as a run that nobody here asked for, and its answer leads
 	// to the question.

@@ -47,17 +47,14 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 	}
 	_, err := e.Fleet.Agent(ctx, alice.Tenant, m.name)
 	expect.Err(t, err, core.Kind(core.NotFound), "a refused agent is there")
-	if _, err := m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, noOptions); !gone(explain("", err)) {
-		t.Errorf("a refused agent has a workspace: %v", err)
-	}
+	_, err = m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, noOptions)
+	expect.True(t, gone(explain("", err)), "a refused agent has a workspace: %v", err)
 	// A template that was made just now is known.
 	late := newMachine(t, d, nil)
-	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: late.name, Project: late.project, Runtime: "coder", Options: late.record(t, settings{}).Options}); err != nil {
-		t.Error(err)
-	}
-	if _, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: tasked.name, Project: tasked.project, Runtime: "coder", Options: tasked.record(t, settings{Via: "task"}).Options}); err != nil {
-		t.Error(err)
-	}
+	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: late.name, Project: late.project, Runtime: "coder", Options: late.record(t, settings{}).Options})
+	expect.True(t, err == nil, "%v", err)
+	_, err = e.Fleet.Create(ctx, alice, fleet.Create{Name: tasked.name, Project: tasked.project, Runtime: "coder", Options: tasked.record(t, settings{Via: "task"}).Options})
+	expect.True(t, err == nil, "%v", err)
 }
 
 // TestRealBuildThatFailsShowsTheEndOfItsLog has a template fail in the midst of its

@@ -49,9 +49,8 @@ func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
 		rec.Project, rec.Role = c.project, c.role
 		openAgent(t, newRuntime(t, Options{}), rec).await(fleet.Failed, c.want)
 	}
-	if _, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions); !gone(explain("", err)) {
-		t.Errorf("a refused agent has a workspace: %v", err)
-	}
+	_, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
+	expect.True(t, gone(explain("", err)), "a refused agent has a workspace: %v", err)
 }
 
 func TestRealTemplateThatNeedsAPromptGetsOne(t *testing.T) {
@@ -60,9 +59,7 @@ func TestRealTemplateThatNeedsAPromptGetsOne(t *testing.T) {
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Greeting: "Hold on."}))
 	w.await(fleet.Idle, "")
 	parameters, err := m.client.WorkspaceBuildParameters(context.Background(), m.workspace(t).LatestBuild.ID)
-	if err != nil || !strings.Contains(string(core.MustEncode(parameters)), "Hold on.") {
-		t.Errorf("parameters %v %v", parameters, err)
-	}
+	expect.True(t, err == nil && strings.Contains(string(core.MustEncode(parameters)), "Hold on."), "parameters %v %v", parameters, err)
 }
 
 func TestRealWorkspaceOfTheNameIsNotTakenUnasked(t *testing.T) {
@@ -72,9 +69,7 @@ func TestRealWorkspaceOfTheNameIsNotTakenUnasked(t *testing.T) {
 	id := first.await(fleet.Idle, "").WorkspaceID
 	openAgent(t, newRuntime(t, Options{}), m.record(t, settings{})).await(fleet.Failed, "options.adopt takes it over")
 	expect.No(t, first.Close())
-	if h := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Adopt: true})).await(fleet.Idle, ""); h.WorkspaceID != id {
-		t.Errorf("it adopted %s, want %s", h.WorkspaceID, id)
-	}
+	expect.Is(t, openAgent(t, newRuntime(t, Options{}), m.record(t, settings{Adopt: true})).await(fleet.Idle, "").WorkspaceID, id, "it adopted")
 }
 
 func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
@@ -87,9 +82,7 @@ func TestRealWorkspaceWhoseCreationWasNotAnsweredIsUsed(t *testing.T) {
 	kept := expect.Of(r.recall(rec))(t)
 	kept.Workspace = "" // as if the engine had died between the request and its answer
 	expect.No(t, kept.write())
-	if h := openAgent(t, r, rec).await(fleet.Idle, ""); h.WorkspaceID != id {
-		t.Errorf("workspace %s, want %s", h.WorkspaceID, id)
-	}
+	expect.Is(t, openAgent(t, r, rec).await(fleet.Idle, "").WorkspaceID, id, "workspace")
 }
 
 func TestRealFailedBuildShowsItsReasonAndNotAStaleReport(t *testing.T) {
@@ -108,16 +101,12 @@ func TestRealReportsMakeAnAgentBusyUntilItsNextBuild(t *testing.T) {
 	expect.No(t, w.Restart(context.Background()))
 	w.await(fleet.Starting, "")
 	w.await(fleet.Idle, "")
-	if s := m.workspace(t).LatestAppStatus; s == nil || s.State != "working" {
-		t.Errorf("the server's status is %+v; it was to outlive the build", s)
-	}
+	s := m.workspace(t).LatestAppStatus
+	expect.True(t, s != nil && s.State == "working", "the server's status is %+v; it was to outlive the build", s)
 	out, err := w.Prompt(context.Background(), w.prompt("say on"))
-	if err != nil || out.Status != task.Succeeded {
-		t.Errorf("outcome %+v %v", out, err)
-	}
-	if got := w.said(); !strings.HasPrefix(got, "log working: on my own|") {
-		t.Errorf("said %q, want what was reported before first", got)
-	}
+	expect.True(t, err == nil && out.Status == task.Succeeded, "outcome %+v %v", out, err)
+	got := w.said()
+	expect.True(t, strings.HasPrefix(got, "log working: on my own|"), "said %q, want what was reported before first", got)
 }
 
 func TestRealDeletedWorkspaceIsMadeAgainByARestart(t *testing.T) {
@@ -130,9 +119,7 @@ func TestRealDeletedWorkspaceIsMadeAgainByARestart(t *testing.T) {
 	expect.No(t, err)
 	w.await(fleet.Failed, "deleted in Coder")
 	expect.No(t, w.Restart(context.Background()))
-	if h := w.await(fleet.Idle, ""); h.WorkspaceID == ws.ID.String() {
-		t.Error("it has the deleted workspace's id")
-	}
+	expect.True(t, w.await(fleet.Idle, "").WorkspaceID != ws.ID.String(), "it has the deleted workspace's id")
 }
 
 func TestRealStoppedWorkspaceIsOfflineUntilItIsStarted(t *testing.T) {
@@ -164,9 +151,8 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	build := m.workspace(t).LatestBuild.BuildNumber
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
+	out := <-done
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
 	w.await(fleet.Starting, "")
 	w.await(fleet.Idle, "")
 	expect.Is(t, m.workspace(t).LatestBuild.BuildNumber, build+2, "build", "after", build)
@@ -222,9 +208,7 @@ func TestRealTokenIsReadAnewAndStaysOutOfReasons(t *testing.T) {
 	file := tokenFile(t, "abcdefghij-0123456789abcdefghijkl")
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{TokenFile: file}))
 	h := w.await(fleet.Offline, "token")
-	if strings.Contains(h.Reason, "abcdefghij") {
-		t.Errorf("the reason names the token: %q", h.Reason)
-	}
+	expect.True(t, !strings.Contains(h.Reason, "abcdefghij"), "the reason names the token: %q", h.Reason)
 	expect.No(t, os.WriteFile(file, []byte(d.token), 0o600))
 	w.await(fleet.Idle, "")
 }
@@ -237,15 +221,13 @@ func TestRealServerThatDiesMakesItsAgentsOfflineUntilItIsBack(t *testing.T) {
 	w.await(fleet.Idle, "")
 	d.kill()
 	w.await(fleet.Offline, "can't be reached")
-	if out, err := w.Prompt(shortly(t), w.prompt("say hello")); err != nil || out.Status != task.Cancelled {
-		t.Errorf("a prompt without a server: %+v %v", out, err)
-	}
+	out, err := w.Prompt(shortly(t), w.prompt("say hello"))
+	expect.True(t, err == nil && out.Status == task.Cancelled, "a prompt without a server: %+v %v", out, err)
 	d.again(t)
 	d.order(t, map[string]any{"do": "agent", "token": m.role.Token})
 	w.await(fleet.Idle, "")
-	if out, err := w.Prompt(context.Background(), w.prompt("say back")); err != nil || out.Status != task.Succeeded {
-		t.Errorf("outcome %+v %v", out, err)
-	}
+	out, err = w.Prompt(context.Background(), w.prompt("say back"))
+	expect.True(t, err == nil && out.Status == task.Succeeded, "outcome %+v %v", out, err)
 }
 
 func shortly(t *testing.T) context.Context {

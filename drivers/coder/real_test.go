@@ -29,9 +29,7 @@ func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
 		t.Errorf("parameters %v, %v", parameters, err)
 	}
 	out, err := w.Prompt(context.Background(), w.prompt("say hello", "say on"))
-	if err != nil || out.Status != task.Succeeded || !strings.Contains(string(out.Output), "on") {
-		t.Errorf("outcome %+v %v", out, err)
-	}
+	expect.True(t, err == nil && out.Status == task.Succeeded && strings.Contains(string(out.Output), "on"), "outcome %+v %v", out, err)
 	expect.Is(t, w.said(), "message hello|message on", "said")
 	expect.No(t, w.Close())
 	expect.No(t, r.Forget(context.Background(), rec))
@@ -49,14 +47,11 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 		done <- out
 	}()
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
-	if _, err := w.Prompt(context.Background(), w.prompt("say two")); !errors.Is(err, core.Kind(core.Conflict)) || core.AsError(err).Details["error"] != "AgentBusyError" {
-		t.Errorf("second prompt: %v", err)
-	}
+	_, err := w.Prompt(context.Background(), w.prompt("say two"))
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && core.AsError(err).Details["error"] == "AgentBusyError", "second prompt: %v", err)
 	w.Interrupt()
-	if out := <-done; out.Status != task.Cancelled {
-		t.Errorf("outcome %+v", out)
-	}
-	if out, err := w.Prompt(context.Background(), w.prompt("say next")); err != nil || out.Status != task.Succeeded {
-		t.Errorf("outcome %+v %v", out, err)
-	}
+	out := <-done
+	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
+	out, err = w.Prompt(context.Background(), w.prompt("say next"))
+	expect.True(t, err == nil && out.Status == task.Succeeded, "outcome %+v %v", out, err)
 }

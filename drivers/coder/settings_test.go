@@ -50,9 +50,8 @@ func TestOptionsAreCheckedByField(t *testing.T) {
 		{fleet.Create{Name: "a", Env: map[string]string{"A": "b"}}, "env"},
 	} {
 		c.c.Options = core.Raw(`{` + good + `}`)
-		if err := check(c.c); err == nil || !strings.HasPrefix(err.Error(), c.field+":") {
-			t.Errorf("%+v: %v, want %s", c.c, err, c.field)
-		}
+		err := check(c.c)
+		expect.True(t, err != nil && strings.HasPrefix(err.Error(), c.field+":"), "%+v: %v, want %s", c.c, err, c.field)
 	}
 }
 

@@ -51,9 +51,7 @@ func TestStandInsDeclareWhatTheRealModulesDo(t *testing.T) {
 			expect.No(t, err)
 		})
 	}
-	if seen == 0 {
-		t.Fatal("go.mod replaces nothing by a module below unused")
-	}
+	expect.Must(t, seen != 0, "go.mod replaces nothing by a module below unused")
 }
 
 // download gives the directory of a module, path@version, as it was published.
@@ -66,9 +64,7 @@ func download(t *testing.T, module string) string {
 		err = e
 	}
 	if got.Dir == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatalf("%s: %v %s", module, err, got.Error)
-		}
+		expect.Must(t, os.Getenv("CI") == "", "%s: %v %s", module, err, got.Error)
 		t.Skipf("SKIP: %s can't be had: %v %s", module, err, got.Error)
 	}
 	return got.Dir

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 // picture is a workspace in a state.
@@ -87,15 +88,12 @@ func TestStatusTable(t *testing.T) {
 
 func TestTheAppIsTheOneNamedOrTheOnlyOne(t *testing.T) {
 	ws := picture(nil)
-	if a := appOf(ws, "other"); a == nil || a.Slug != "other" {
-		t.Errorf("%+v", a)
-	}
-	if a := appOf(ws, "none"); a != nil {
-		t.Errorf("%+v", a)
-	}
+	a := appOf(ws, "other")
+	expect.True(t, a != nil && a.Slug == "other", "%+v", a)
+	a = appOf(ws, "none")
+	expect.True(t, a == nil, "%+v", a)
 	agent := &ws.LatestBuild.Resources[0].Agents[1]
 	agent.Apps = agent.Apps[:1]
-	if a := appOf(ws, ""); a == nil || a.Slug != "other" {
-		t.Errorf("%+v", a)
-	}
+	a = appOf(ws, "")
+	expect.True(t, a != nil && a.Slug == "other", "%+v", a)
 }

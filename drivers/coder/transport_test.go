@@ -36,12 +36,8 @@ func read(t *testing.T, s *site) *core.Error {
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	_, err := s.workspace(ctx, uuid.New())
-	if err == nil {
-		t.Fatal("no error")
-	}
-	if strings.Contains(err.Error(), secret) {
-		t.Errorf("the error names the token: %v", err)
-	}
+	expect.Must(t, err != nil, "no error")
+	expect.True(t, !strings.Contains(err.Error(), secret), "the error names the token: %v", err)
 	return core.AsError(err)
 }
 
@@ -79,9 +75,7 @@ func TestEachRefusalHasOneClearError(t *testing.T) {
 		if e.Code != c.code || field != c.field || !strings.Contains(e.Message, c.want) || len(e.Message) > 2000 {
 			t.Errorf("%d %.60s: %s %q %q", c.status, c.body, e.Code, field, e.Message)
 		}
-		if strings.ContainsAny(e.Message, "\x1b\u202e\n") {
-			t.Errorf("%d: hostile text in %q", c.status, e.Message)
-		}
+		expect.True(t, !strings.ContainsAny(e.Message, "\x1b\u202e\n"), "%d: hostile text in %q", c.status, e.Message)
 	}
 }
 
@@ -100,21 +94,17 @@ func TestARedirectNeverCarriesTheToken(t *testing.T) {
 		if e.Code != core.Unavailable || e.Details["field"] != "url" || !strings.Contains(e.Message, to) {
 			t.Errorf("%s: %q %v", to, e.Message, e.Details)
 		}
-		if _, err := s.client.Dial(context.Background(), "/api/v2/tailnet", &websocket.DialOptions{HTTPClient: s.client.HTTPClient}); err == nil {
-			t.Error("a websocket was opened")
-		}
+		_, err := s.client.Dial(context.Background(), "/api/v2/tailnet", &websocket.DialOptions{HTTPClient: s.client.HTTPClient})
+		expect.True(t, err != nil, "a websocket was opened")
 	}
-	if leaked.Load() > 0 {
-		t.Error("the other host was asked")
-	}
+	expect.True(t, leaked.Load() <= 0, "the other host was asked")
 }
 
 func TestTheTransportSendsNothingToOtherHosts(t *testing.T) {
 	s, _ := siteOf(t, func(http.ResponseWriter, *http.Request) {})
 	req := expect.Of(http.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil))(t)
-	if _, err := s.http.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "nothing is sent there") {
-		t.Errorf("sent: %v", err)
-	}
+	_, err := s.http.RoundTrip(req)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "nothing is sent there"), "sent: %v", err)
 }
 
 func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
@@ -127,9 +117,7 @@ func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
 		answer(w, codersdk.Workspace{Name: "x"})
 	})
 	ws, err := s.workspace(context.Background(), uuid.New())
-	if err != nil || ws.Name != "x" {
-		t.Errorf("%+v %v", ws, err)
-	}
+	expect.True(t, err == nil && ws.Name == "x", "%+v %v", ws, err)
 }
 
 func TestAWebPageIsNotTheAPI(t *testing.T) {
@@ -137,26 +125,23 @@ func TestAWebPageIsNotTheAPI(t *testing.T) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write([]byte("<html>log in</html>"))
 	})
-	if e := read(t, s); e.Details["field"] != "url" || !strings.Contains(e.Message, "web page") {
-		t.Errorf("%q %v", e.Message, e.Details)
-	}
+	e := read(t, s)
+	expect.True(t, e.Details["field"] == "url" && strings.Contains(e.Message, "web page"), "%q %v", e.Message, e.Details)
 }
 
 func TestARefusedConnectionSaysSo(t *testing.T) {
 	s, srv := siteOf(t, nil)
 	srv.Close()
-	if e := read(t, s); e.Code != core.Unavailable || !strings.Contains(e.Message, "can't be reached") {
-		t.Errorf("%s %q", e.Code, e.Message)
-	}
+	e := read(t, s)
+	expect.True(t, e.Code == core.Unavailable && strings.Contains(e.Message, "can't be reached"), "%s %q", e.Code, e.Message)
 }
 
 func TestASlowServerIsNotWaitedForForEver(t *testing.T) {
 	s, _ := siteOf(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()
-	if _, err := s.workspace(ctx, uuid.New()); err == nil || !strings.Contains(err.Error(), "in time") {
-		t.Errorf("%v", err)
-	}
+	_, err := s.workspace(ctx, uuid.New())
+	expect.True(t, err != nil && strings.Contains(err.Error(), "in time"), "%v", err)
 }
 
 func TestARateLimitIsWaitedFor(t *testing.T) {
@@ -168,9 +153,7 @@ func TestARateLimitIsWaitedFor(t *testing.T) {
 			return
 		}
 		var in map[string]string
-		if json.NewDecoder(r.Body).Decode(&in) != nil || in["transition"] != "start" {
-			t.Errorf("the second request has %v", in)
-		}
+		expect.True(t, json.NewDecoder(r.Body).Decode(&in) == nil && in["transition"] == "start", "the second request has %v", in)
 		w.WriteHeader(http.StatusCreated)
 		_, _ = w.Write([]byte("{}"))
 	})
@@ -192,9 +175,8 @@ func TestALongRateLimitIsAnErrorAndSilence(t *testing.T) {
 		ctx, stop := context.WithTimeout(context.Background(), 20*time.Second) // shorter than the silence that is asked for
 		_, err := s.workspace(ctx, uuid.New())
 		stop()
-		if e := core.AsError(err); e.Code != core.Unavailable || !strings.Contains(e.Message, "rate limit") {
-			t.Errorf("%s %q", e.Code, e.Message)
-		}
+		e := core.AsError(err)
+		expect.True(t, e.Code == core.Unavailable && strings.Contains(e.Message, "rate limit"), "%s %q", e.Code, e.Message)
 	}
 	expect.Is(t, asked.Load(), 1)
 }

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAnAgentThatTalksWithoutEndFillsNoMemory(t *testing.T) {
@@ -28,7 +29,5 @@ func TestAnAgentThatTalksWithoutEndFillsNoMemory(t *testing.T) {
 	for _, text := range turn.texts {
 		held += len(text)
 	}
-	if held > maxHeld || held < maxHeld/2 || warned != 1 {
-		t.Errorf("%d bytes are held, %d warnings", held, warned)
-	}
+	expect.True(t, held <= maxHeld && held >= maxHeld/2 && warned == 1, "%d bytes are held, %d warnings", held, warned)
 }

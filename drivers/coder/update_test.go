@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"swarmdeck/drivers/sse"
+	"swarmdeck/expect"
 )
 
 func FuzzUpdates(f *testing.F) {
@@ -18,9 +19,8 @@ func FuzzUpdates(f *testing.F) {
 			if ok && u.status != "" && u.status != "stable" && u.status != "running" {
 				t.Errorf("status %q", u.status)
 			}
-			if text := tidy(u.Content); !utf8.ValidString(text) {
-				t.Errorf("invalid %q", text)
-			}
+			text := tidy(u.Content)
+			expect.True(t, utf8.ValidString(text), "invalid %q", text)
 			return nil
 		})
 	})

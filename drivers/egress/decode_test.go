@@ -42,9 +42,8 @@ func TestAGreetingIsReadHoweverItIsSplit(t *testing.T) {
 	for _, size := range []int{len(plain), 100, 7, 1} {
 		data := records(plain, size)
 		if size == 1 { // no client does that, and to follow it would cost
-			if h := readHello(data); h.state != damaged {
-				t.Errorf("%+v", h)
-			}
+			h := readHello(data)
+			expect.True(t, h.state == damaged, "%+v", h)
 			continue
 		}
 		for n := range data {
@@ -52,21 +51,17 @@ func TestAGreetingIsReadHoweverItIsSplit(t *testing.T) {
 				t.Fatalf("records of %d, %d of %d bytes: state %d", size, n, len(data), h.state)
 			}
 		}
-		if h := readHello(data); h.state != whole || h.name != "example.com" {
-			t.Errorf("records of %d: %+v", size, h)
-		}
+		h := readHello(data)
+		expect.True(t, h.state == whole && h.name == "example.com", "records of %d: %+v", size, h)
 	}
-	if h := readHello(greetingOf(t, "")); h.state != whole || h.name != "" {
-		t.Errorf("%+v", h)
-	}
+	h := readHello(greetingOf(t, ""))
+	expect.True(t, h.state == whole && h.name == "", "%+v", h)
 }
 
 func TestAGreetingThatCouldBeReadInTwoWaysIsNone(t *testing.T) {
 	plain := greetingOf(t, "example.com")
 	at := bytes.Index(plain, []byte("\x00\x00\x00\x10\x00\x0e\x00\x00\x0bexample.com"))
-	if at < 0 {
-		t.Fatal("no server name in the greeting")
-	}
+	expect.Must(t, at >= 0, "no server name in the greeting")
 	extension := plain[at : at+20]
 	// grow adds bytes of extensions behind the first server name.
 	grow := func(more []byte) []byte {
@@ -85,9 +80,8 @@ func TestAGreetingThatCouldBeReadInTwoWaysIsNone(t *testing.T) {
 		add(compression+1+int(out[compression]), 2, len(more))
 		return out
 	}
-	if h := readHello(grow([]byte{0x7a, 0x7a, 0, 0})); h.state != whole || h.name != "example.com" {
-		t.Errorf("an unknown extension: %+v", h)
-	}
+	h := readHello(grow([]byte{0x7a, 0x7a, 0, 0}))
+	expect.True(t, h.state == whole && h.name == "example.com", "an unknown extension: %+v", h)
 	for what, data := range map[string][]byte{
 		"two names":           grow(extension),
 		"an alert before":     append([]byte{21, 3, 1, 0, 2, 1, 0}, plain...),
@@ -98,14 +92,12 @@ func TestAGreetingThatCouldBeReadInTwoWaysIsNone(t *testing.T) {
 		"nothing in it":       {22, 3, 1, 0, 4, 1, 0, 0, 0},
 		"two messages in one": append(append([]byte{22, 3, 1, byte((len(plain) - 4) >> 8), byte(len(plain) - 4)}, plain[5:]...), 1),
 	} {
-		if h := readHello(data); h.state != damaged {
-			t.Errorf("%s: %+v", what, h)
-		}
+		h := readHello(data)
+		expect.True(t, h.state == damaged, "%s: %+v", what, h)
 	}
 	for _, other := range []string{"GET / HTTP/1.1", "SSH-2.0-x", "\x16\x02", "\x00", "\xff\x03"} {
-		if h := readHello([]byte(other)); h.state != notTLS {
-			t.Errorf("%q: %+v", other, h)
-		}
+		h := readHello([]byte(other))
+		expect.True(t, h.state == notTLS, "%q: %+v", other, h)
 	}
 }
 
@@ -116,9 +108,7 @@ func FuzzReadHello(f *testing.F) {
 	f.Add([]byte{22, 3, 1, 0, 4, 1, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		h := readHello(data)
-		if h.state != whole && h.name != "" || len(h.name) > len(data) || h.state == partial && h.need <= len(data) {
-			t.Errorf("%+v", h)
-		}
+		expect.True(t, (h.state == whole || h.name == "") && len(h.name) <= len(data) && (h.state != partial || h.need > len(data)), "%+v", h)
 		// What was decided does not change by what comes after it in time.
 		for _, n := range []int{1, 2, len(data) / 2} {
 			if n < len(data) {
@@ -145,8 +135,6 @@ func FuzzReadSocks(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if code != 0 || to.Port == 0 || to.Host == "" || strings.ContainsAny(to.Host, " /@\x00") {
-			t.Errorf("%+v, code %d", to, code)
-		}
+		expect.True(t, code == 0 && to.Port != 0 && to.Host != "" && !strings.ContainsAny(to.Host, " /@\x00"), "%+v, code %d", to, code)
 	})
 }

@@ -60,12 +60,9 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	allow("example.com:"+digits, true)
 	client := w.client("socks5h", server)
 	status, body, err := get(client, "https://example.com:"+digits+"/x")
-	if err != nil || status != 200 || !strings.HasPrefix(body, "GET example.com:"+digits+" /x") {
-		t.Fatalf("%d %q %v", status, body, err)
-	}
-	if open, err := eng.Judge.Open(t.Context(), ada.Tenant); err != nil || len(open) != 0 {
-		t.Errorf("%v %v", open, err)
-	}
+	expect.Must(t, err == nil && status == 200 && strings.HasPrefix(body, "GET example.com:"+digits+" /x"), "%d %q %v", status, body, err)
+	open, err := eng.Judge.Open(t.Context(), ada.Tenant)
+	expect.True(t, err == nil && len(open) == 0, "%v %v", open, err)
 
 	// A person's yes lets a name through, and opens no private address.
 	bell := eng.Watch(t.Context())
@@ -73,12 +70,9 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	go func() { answered <- answer(eng, bell, alice) }()
 	_, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/")
 	no(<-answered)
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1 is loopback, which a rule with --private must allow") {
-		t.Error(err)
-	}
-	if said := log("egress.allowed"); !strings.Contains(said, `"host":"www.example.com"`) || !strings.Contains(said, `"process":"curl"`) {
-		t.Error(said)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "127.0.0.1 is loopback, which a rule with --private must allow"), "%v", err)
+	said := log("egress.allowed")
+	expect.True(t, strings.Contains(said, `"host":"www.example.com"`) && strings.Contains(said, `"process":"curl"`), "%v", said)
 	expect.Has(t, log("egress.refused"), `"code":"address"`)
 
 	// What a person denies is refused, with the reason.
@@ -86,9 +80,8 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	no(err)
 	_, _, err = eng.Egress.Put(t.Context(), alice, r, time.Hour)
 	no(err)
-	if _, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/"); err == nil || !strings.Contains(err.Error(), "egress rule *.example.com denies it") {
-		t.Error(err)
-	}
+	_, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "egress rule *.example.com denies it"), "%v", err)
 
 	// Once all is closed in order, the sums are in the log.
 	no(w.proxy.Close())

@@ -76,9 +76,8 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	go func() {
 		for {
 			if open, err := eng.Judge.Open(t.Context(), ada.Tenant); err == nil && len(open) > 0 {
-				if _, err := eng.Judge.Answer(t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true}); err != nil {
-					t.Error(err)
-				}
+				_, err := eng.Judge.Answer(t.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true})
+				expect.True(t, err == nil, "%v", err)
 				answered <- open[0]
 				return
 			}
@@ -93,17 +92,14 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	if a := <-answered; string(a.Action.Args) != `{"host":"example.com","port":443,"method":"git-receive-pack","path":"/team/r.git","process":"curl"}` {
 		t.Errorf("%s", a.Action.Args)
 	}
-	if head := do("-C", repo, "log", "--format=%s", "main"); !strings.HasPrefix(head, "second") {
-		t.Error(head)
-	}
+	head := do("-C", repo, "log", "--format=%s", "main")
+	expect.True(t, strings.HasPrefix(head, "second"), "%v", head)
 
 	// With a rule nobody is asked, and what is read is read all the same.
 	put(egress.Deny, []string{egress.ReceivePack}, "")
 	do("-C", clone, "commit", "-q", "--allow-empty", "-m", "third")
 	out, err := run("-C", clone, "push", "-q", "origin", "main")
-	if err == nil || !strings.Contains(out, "403") {
-		t.Errorf("%v %s", err, out)
-	}
+	expect.True(t, err != nil && strings.Contains(out, "403"), "%v %s", err, out)
 	do("-C", clone, "fetch", "-q", "origin")
 	page, err := eng.Audit.List(t.Context(), ada.Tenant, core.Filter{Kind: "egress.refused"})
 	no(err)

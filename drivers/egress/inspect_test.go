@@ -83,20 +83,16 @@ func TestEachRequestIsDecidedByMethodAndPath(t *testing.T) {
 			if status != 403 || !strings.Contains(body, "swarmdeck: no route to example.com:443 for POST /v1: a test  says: no; ask with: swarmdeck egress allow example.com:443 --method POST") {
 				t.Errorf("%d %s", status, body)
 			}
-			if status, body = send(t, c, "GET", "https://example.com/again", ""); status != 200 {
-				t.Errorf("%d %s", status, body)
-			}
-			if status, body = send(t, c, "GET", "https://example.com/", "", "X-HTTP-Method-Override", "DELETE"); status != 403 || !strings.Contains(body, "for DELETE /") {
-				t.Errorf("a header names another method: %d %s", status, body)
-			}
-			if status, body = send(t, c, "get", "https://example.com/", ""); status != 400 {
-				t.Errorf("%d %s", status, body)
-			}
+			status, body = send(t, c, "GET", "https://example.com/again", "")
+			expect.True(t, status == 200, "%d %s", status, body)
+			status, body = send(t, c, "GET", "https://example.com/", "", "X-HTTP-Method-Override", "DELETE")
+			expect.True(t, status == 403 && strings.Contains(body, "for DELETE /"), "a header names another method: %d %s", status, body)
+			status, body = send(t, c, "get", "https://example.com/", "")
+			expect.True(t, status == 400, "%d %s", status, body)
 			c.CloseIdleConnections()
 			<-w.rules.over
-			if used := w.rules.used["example.com:443"]; used[0] < 300 || used[1] < 300 {
-				t.Errorf("%v", used)
-			}
+			used := w.rules.used["example.com:443"]
+			expect.True(t, used[0] >= 300 && used[1] >= 300, "%v", used)
 		})
 	}
 }
@@ -105,9 +101,8 @@ func TestNothingGoesOutBeforeARequestIsAllowed(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(hello))
 	t.Cleanup(server.Close)
 	w := inspected(t, nil, server)
-	if status, _ := send(t, w.inCell("http"), "GET", "https://www.example.com/", ""); status != 403 || w.names.asked != 0 {
-		t.Errorf("%d, %d names were looked up", status, w.names.asked)
-	}
+	status, _ := send(t, w.inCell("http"), "GET", "https://www.example.com/", "")
+	expect.True(t, status == 403 && w.names.asked == 0, "%d, %d names were looked up", status, w.names.asked)
 }
 
 func TestPlainRequestsAreDecidedInTheSameWay(t *testing.T) {
@@ -116,12 +111,10 @@ func TestPlainRequestsAreDecidedInTheSameWay(t *testing.T) {
 	w := inspected(t, nil, server)
 	w.rules.let("example.com:80 GET", false)
 	for name, c := range map[string]*http.Client{"absolute": w.inCell("http"), "tunnel": w.inCell("socks5h")} {
-		if status, body := send(t, c, "GET", "http://example.com/x", ""); status != 200 || body != "GET example.com /x 0" {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
-		if status, body := send(t, c, "PUT", "http://example.com/x", "y"); status != 403 || !strings.Contains(body, "for PUT /x") {
-			t.Errorf("%s: %d %s", name, status, body)
-		}
+		status, body := send(t, c, "GET", "http://example.com/x", "")
+		expect.True(t, status == 200 && body == "GET example.com /x 0", "%s: %d %s", name, status, body)
+		status, body = send(t, c, "PUT", "http://example.com/x", "y")
+		expect.True(t, status == 403 && strings.Contains(body, "for PUT /x"), "%s: %d %s", name, status, body)
 	}
 }
 
@@ -133,9 +126,8 @@ func TestTheHostsServerIsVerified(t *testing.T) {
 	w := inspected(t, nil, server)
 	w.names.of["other.test"] = []string{"8.8.8.8"}
 	w.rules.let("other.test:443 GET", false)
-	if status, body := send(t, w.inCell("http"), "GET", "https://other.test/", ""); status != 502 || !strings.Contains(body, "certificate is valid for example.com") {
-		t.Errorf("%d %s", status, body)
-	}
+	status, body := send(t, w.inCell("http"), "GET", "https://other.test/", "")
+	expect.True(t, status == 502 && strings.Contains(body, "certificate is valid for example.com"), "%d %s", status, body)
 }
 
 func TestAClientThatPinsFailsAndTheLogSaysWhy(t *testing.T) {
@@ -143,9 +135,8 @@ func TestAClientThatPinsFailsAndTheLogSaysWhy(t *testing.T) {
 	t.Cleanup(server.Close)
 	w := inspected(t, nil, server)
 	w.rules.let("example.com:443", false)
-	if _, _, err := get(w.client("http", server), "https://example.com/"); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Error(err)
-	}
+	_, _, err := get(w.client("http", server), "https://example.com/")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "certificate"), "%v", err)
 	if said := w.rules.waitCut(); !strings.Contains(said, "tls_refused: the client refuses the certificate of its cell") || !strings.Contains(said, "swarmdeck egress allow example.com:443 --inspect=false") {
 		t.Error(said)
 	}
@@ -153,9 +144,8 @@ func TestAClientThatPinsFailsAndTheLogSaysWhy(t *testing.T) {
 	w.rules.mu.Lock()
 	w.rules.opaque["example.com:443"] = true
 	w.rules.mu.Unlock()
-	if status, body, err := get(w.client("http", server), "https://example.com/"); err != nil || status != 200 {
-		t.Error(status, body, err)
-	}
+	status, body, err := get(w.client("http", server), "https://example.com/")
+	expect.True(t, err == nil && status == 200, "%v %v %v", status, body, err)
 }
 
 func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
@@ -184,9 +174,7 @@ func TestWhatCanNotBeReadGoesNowhere(t *testing.T) {
 		conn := dial(&tls.Config{ServerName: "example.com"})
 		io.WriteString(conn, request)
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil || res.StatusCode != http.StatusMisdirectedRequest {
-			t.Errorf("%v %v", res, err)
-		}
+		expect.True(t, err == nil && res.StatusCode == http.StatusMisdirectedRequest, "%v %v", res, err)
 		expect.Has(t, w.rules.waitCut(), `names the host "www.example.com"`)
 	}
 }
@@ -208,20 +196,16 @@ func TestAnUpgradedConnectionIsATunnelOnceItIsAllowed(t *testing.T) {
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "websocket")
 	res, err := w.inCell("http").Do(r)
-	if err != nil || res.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v %v", res, err)
-	}
+	expect.Must(t, err == nil && res.StatusCode == http.StatusSwitchingProtocols, "%v %v", res, err)
 	both := res.Body.(io.ReadWriteCloser)
 	defer both.Close()
 	io.WriteString(both, "over and back")
 	back := make([]byte, len("over and back"))
-	if _, err := io.ReadFull(both, back); err != nil || string(back) != "over and back" {
-		t.Errorf("%q %v", back, err)
-	}
+	_, err = io.ReadFull(both, back)
+	expect.True(t, err == nil && string(back) == "over and back", "%q %v", back, err)
 	w.rules.deny("example.com:443 WEBSOCKET")
-	if n, _ := both.Read(back); n != 0 {
-		t.Error("a rule that denies ends it")
-	}
+	n, _ := both.Read(back)
+	expect.True(t, n == 0, "a rule that denies ends it")
 }
 
 func TestNoOtherProtocolFollowsARequest(t *testing.T) {
@@ -232,12 +216,10 @@ func TestNoOtherProtocolFollowsARequest(t *testing.T) {
 	w := inspected(t, nil, server)
 	w.rules.let("example.com:443 GET", false)
 	c := w.inCell("http")
-	if status, body := send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABk"); status != 200 || body != `"" ""` {
-		t.Errorf("%d %s", status, body)
-	}
-	if status, body := send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade", "Upgrade", "websocket"); status != 403 || !strings.Contains(body, "for WEBSOCKET /") {
-		t.Errorf("a web socket is more than a GET: %d %s", status, body)
-	}
+	status, body := send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade, HTTP2-Settings", "Upgrade", "h2c", "HTTP2-Settings", "AAMAAABk")
+	expect.True(t, status == 200 && body == `"" ""`, "%d %s", status, body)
+	status, body = send(t, c, "GET", "https://example.com/", "", "Connection", "Upgrade", "Upgrade", "websocket")
+	expect.True(t, status == 403 && strings.Contains(body, "for WEBSOCKET /"), "a web socket is more than a GET: %d %s", status, body)
 }
 
 // once lets one request through, and is told whether that is an answer.
@@ -263,13 +245,11 @@ func TestAnAnswerHoldsForTheConnection(t *testing.T) {
 		path string
 		want int
 	}{{"/a", 200}, {"/a", 200}, {"/b", 403}, {"/a", 200}} {
-		if status, body := send(t, c, "GET", "https://example.com"+at.path, ""); status != at.want {
-			t.Errorf("%s: %d %s", at.path, status, body)
-		}
+		status, body := send(t, c, "GET", "https://example.com"+at.path, "")
+		expect.True(t, status == at.want, "%s: %d %s", at.path, status, body)
 	}
 	c.CloseIdleConnections()
-	if status, _ := send(t, c, "GET", "https://example.com/a", ""); status != 403 {
-		t.Errorf("another connection: %d", status)
-	}
+	status, _ := send(t, c, "GET", "https://example.com/a", "")
+	expect.True(t, status == 403, "another connection: %d", status)
 	o.deny("example.com:443 GET")
 }

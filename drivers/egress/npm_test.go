@@ -83,13 +83,11 @@ func TestNPMInstallsThirtyPackagesWithOneQuestion(t *testing.T) {
 		no(os.RemoveAll(filepath.Join(dir, "node_modules")))
 		cmd := exec.CommandContext(t.Context(), npm, "install", "--no-audit", "--no-fund", "--no-update-notifier")
 		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "npm_config_cafile=" + trust, "HTTPS_PROXY=http://" + w.http}
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "%v\n%s", err, out)
 		for _, pattern := range []string{"near-*", "@far/*"} {
-			if all, _ := filepath.Glob(filepath.Join(dir, "node_modules", pattern, "package.json")); len(all) != 15 {
-				t.Errorf("%s: %d are installed", pattern, len(all))
-			}
+			all, _ := filepath.Glob(filepath.Join(dir, "node_modules", pattern, "package.json"))
+			expect.True(t, len(all) == 15, "%s: %d are installed", pattern, len(all))
 		}
 	}
 	asked := func(status string) []judge.Approval {
@@ -103,9 +101,7 @@ func TestNPMInstallsThirtyPackagesWithOneQuestion(t *testing.T) {
 	_, _, err = eng.Egress.Put(t.Context(), alice, rule, 0)
 	no(err)
 	install()
-	if all := asked(""); len(all) != 0 {
-		t.Errorf("with a preset: %d questions", len(all))
-	}
+	expect.Is(t, len(asked("")), 0, "with a preset questions")
 
 	_, err = eng.Egress.Remove(t.Context(), alice, rule.ID())
 	no(err)
@@ -133,8 +129,6 @@ func TestNPMInstallsThirtyPackagesWithOneQuestion(t *testing.T) {
 		all[0].Subject.Headline != "connect to registry.yarnpkg.com:443, registry.npmjs.org:443 for ada" {
 		t.Errorf("without one: %+v", all)
 	}
-	if len(asked("open")) != 0 || len(asked("denied")) != 0 {
-		t.Error("more is asked")
-	}
+	expect.True(t, len(asked("open")) == 0 && len(asked("denied")) == 0, "more is asked")
 	no(w.proxy.Close())
 }

@@ -37,14 +37,11 @@ func TestClientsOfEachKindReachAnAllowedHostAndNoOther(t *testing.T) {
 			protocol, _, _ := strings.Cut(server.URL, "://")
 			client := w.client(scheme, server)
 			status, body, err := get(client, protocol+"://"+at+"/a?b")
-			if err != nil || status != 200 || body != "GET "+at+" /a 0" {
-				t.Errorf("%s %s: %d %q %v", scheme, protocol, status, body, err)
-			}
+			expect.True(t, err == nil && status == 200 && body == "GET "+at+" /a 0", "%s %s: %d %q %v", scheme, protocol, status, body, err)
 			client.CloseIdleConnections()
 			<-w.rules.over
-			if sum := w.rules.used[at]; sum[0] < 10 || sum[1] < 10 {
-				t.Errorf("%s %s: bytes %v", scheme, protocol, sum)
-			}
+			sum := w.rules.used[at]
+			expect.True(t, sum[0] >= 10 && sum[1] >= 10, "%s %s: bytes %v", scheme, protocol, sum)
 			status, body, err = get(client, protocol+"://other.example:1/")
 			switch {
 			case scheme == "http" && protocol == "http":
@@ -81,20 +78,15 @@ func TestAnAddressIsCheckedAndDialledAsOneValue(t *testing.T) {
 		"in.example": "which a rule with --private must allow", "own.example": "9.9.9.9 is this machine's own", "mixed.example": "nobody at 8.8.8.8:80", "ruled.example": "an egress rule denies its address 8.8.4.4", "gone.example": "a test",
 	} {
 		_, body, err := get(client, "http://"+host+"/")
-		if err != nil || !strings.Contains(body, want) {
-			t.Errorf("%s: %q %v", host, body, err)
-		}
+		expect.True(t, err == nil && strings.Contains(body, want), "%s: %q %v", host, body, err)
 	}
-	if len(dialled) != 1 || dialled[0].String() != "8.8.8.8:80" {
-		t.Errorf("dialled %v", dialled)
-	}
+	expect.True(t, len(dialled) == 1 && dialled[0].String() == "8.8.8.8:80", "dialled %v", dialled)
 	if n := strings.Count(w.rules.said(), " address: "); n != 3 {
 		t.Errorf("told:\n%s", w.rules.said())
 	}
 	w.rules.let("gone.example:80", false)
-	if status, body, _ := get(client, "http://gone.example/"); status != 502 || !strings.Contains(body, "no such host") {
-		t.Errorf("%d %q", status, body)
-	}
+	status, body, _ := get(client, "http://gone.example/")
+	expect.True(t, status == 502 && strings.Contains(body, "no such host"), "%d %q", status, body)
 }
 
 func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
@@ -111,9 +103,7 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 		t.Cleanup(func() { conn.Close() })
 		fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", to, to)
 		res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
-		if err != nil || res.StatusCode != 200 {
-			t.Fatalf("%s: %v %v", to, res, err)
-		}
+		expect.Must(t, err == nil && res.StatusCode == 200, "%s: %v %v", to, res, err)
 		return conn
 	}
 	for _, c := range []struct {
@@ -152,9 +142,8 @@ func TestTheTLSNameIsThatOfTheAllowedHost(t *testing.T) {
 	} {
 		conn := dial(to)
 		io.WriteString(conn, first)
-		if n, err := io.Copy(io.Discard, conn); n != 0 {
-			t.Errorf("%s: %d bytes came back, %v", to, n, err)
-		}
+		n, err := io.Copy(io.Discard, conn)
+		expect.True(t, n == 0, "%s: %d bytes came back, %v", to, n, err)
 		<-w.rules.over
 	}
 	if !strings.Contains(w.rules.said(), "is no TLS") || !strings.Contains(w.rules.said(), "can't be read") {
@@ -203,15 +192,12 @@ func TestAServerMaySpeakFirstAndEachSideEndsForItself(t *testing.T) {
 	w.rules.let("8.8.8.8:22", false)
 	conn := w.tunnel("8.8.8.8:22")
 	line := make([]byte, 3)
-	if _, err := io.ReadFull(conn, line); err != nil || string(line) != "hi\n" {
-		t.Fatalf("%q %v", line, err)
-	}
+	_, err := io.ReadFull(conn, line)
+	expect.Must(t, err == nil && string(line) == "hi\n", "%q %v", line, err)
 	io.WriteString(conn, "SSH-2.0-x\r\n")
 	conn.CloseWrite()
 	rest, err := io.ReadAll(conn)
-	if err != nil || string(rest) != "SSH-2.0-x\r\n" {
-		t.Errorf("%q %v", rest, err)
-	}
+	expect.True(t, err == nil && string(rest) == "SSH-2.0-x\r\n", "%q %v", rest, err)
 	<-w.rules.over
 	expect.Is(t, w.rules.used["8.8.8.8:22"], [2]int64{11, 14}, "bytes")
 }
@@ -223,9 +209,8 @@ func (w *world) tunnel(to string) *net.TCPConn {
 	w.t.Cleanup(func() { conn.Close() })
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\n\r\n", to)
 	answer := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
-	if _, err := io.ReadFull(conn, answer); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 ") {
-		w.t.Fatalf("%q %v", answer, err)
-	}
+	_, err := io.ReadFull(conn, answer)
+	expect.Must(w.t, err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 200 "), "%q %v", answer, err)
 	return conn.(*net.TCPConn)
 }
 
@@ -248,14 +233,12 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 	conn := w.tunnel("8.8.8.8:22")
 	expect.Of(io.ReadFull(conn, make([]byte, 3)))(t)
 	expect.No(t, w.proxy.Close())
-	if got := w.rules.used["8.8.8.8:22"]; got[1] != 3 {
-		t.Errorf("the decider was not told before Close returned: %v", got)
-	}
+	got := w.rules.used["8.8.8.8:22"]
+	expect.True(t, got[1] == 3, "the decider was not told before Close returned: %v", got)
 	late := expect.Of(net.Dial("tcp", w.http))(t)
 	defer late.Close()
-	if n, _ := io.Copy(io.Discard, late); n != 0 {
-		t.Error("a closed proxy answered")
-	}
+	n, _ := io.Copy(io.Discard, late)
+	expect.True(t, n == 0, "a closed proxy answered")
 }
 
 func TestWhatIsNoProxyRequestIsRefused(t *testing.T) {
@@ -276,14 +259,11 @@ func TestWhatIsNoProxyRequestIsRefused(t *testing.T) {
 		conn := expect.Of(net.Dial("tcp", w.http))(t)
 		go io.WriteString(conn, request)
 		head := make([]byte, 12)
-		if _, err := io.ReadFull(conn, head); err != nil || !strings.HasPrefix(string(head), "HTTP/1.1 "+want) {
-			t.Errorf("%.60q: %q %v", request, head, err)
-		}
+		_, err := io.ReadFull(conn, head)
+		expect.True(t, err == nil && strings.HasPrefix(string(head), "HTTP/1.1 "+want), "%.60q: %q %v", request, head, err)
 		conn.Close()
 	}
-	if len(w.rules.asked) != 1 {
-		t.Errorf("asked about %v", w.rules.asked)
-	}
+	expect.Is(t, len(w.rules.asked), 1, "asked about", w.rules.asked)
 }
 
 func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
@@ -302,18 +282,16 @@ func TestSOCKSAnswersInItsOwnWords(t *testing.T) {
 		conn := expect.Of(net.Dial("tcp", w.socks))(t)
 		io.WriteString(conn, request)
 		reply := make([]byte, 12)
-		if _, err := io.ReadFull(conn, reply); err != nil || string(reply[:2]) != "\x05\x00" || reply[3] != want {
-			t.Errorf("%q: % x %v", request, reply, err)
-		}
+		_, err := io.ReadFull(conn, reply)
+		expect.True(t, err == nil && string(reply[:2]) == "\x05\x00" && reply[3] == want, "%q: % x %v", request, reply, err)
 		conn.Close()
 	}
 	for request, want := range map[string]string{"\x04\x01": "", "\x05\x01\x02": "\x05\xff", "GET / HTTP/1.1": ""} {
 		conn := expect.Of(net.Dial("tcp", w.socks))(t)
 		io.WriteString(conn, request)
 		conn.(*net.TCPConn).CloseWrite()
-		if got, _ := io.ReadAll(conn); string(got) != want {
-			t.Errorf("%q: %q", request, got)
-		}
+		got, _ := io.ReadAll(conn)
+		expect.True(t, string(got) == want, "%q: %q", request, got)
 		conn.Close()
 	}
 }
@@ -332,9 +310,8 @@ func TestOneRunHoldsOnlySoManyConnections(t *testing.T) {
 	}
 	more := expect.Of(net.Dial("tcp", w.socks))(t)
 	defer more.Close()
-	if n, _ := io.Copy(io.Discard, more); n != 0 || len(all) != 256 {
-		t.Error("one more was served")
-	}
+	n, _ := io.Copy(io.Discard, more)
+	expect.True(t, n == 0 && len(all) == 256, "one more was served")
 }
 
 // waiting decides only when the connection is given up.

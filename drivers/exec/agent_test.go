@@ -95,9 +95,7 @@ func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify)
 	expect.No(t, err)
 	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, h.Close(), nil)
 	})
 	return h, w
 }
@@ -123,26 +121,19 @@ done`
 
 func TestAnAgentThatStaysServesManyPromptsInOneProcess(t *testing.T) {
 	h, w := openAgent(t, sh(steady)...)
-	if got := w.last(); got.Status != fleet.Idle || got.PID != 0 {
-		t.Fatalf("after open: %+v, want idle without a process", got)
-	}
+	got := w.last()
+	expect.Must(t, got.Status == fleet.Idle && got.PID == 0, "after open: %+v, want idle without a process", got)
 	one := ask(t, h, w.prompt("first"))
 	pid := w.last().PID
 	two := ask(t, h, w.prompt("second"))
-	if one.Status != task.Succeeded || two.Status != task.Succeeded {
-		t.Fatalf("outcomes %+v, %+v", one, two)
-	}
+	expect.Must(t, one.Status == task.Succeeded && two.Status == task.Succeeded, "outcomes %+v, %+v", one, two)
 	var a, b struct {
 		PID int `json:"pid"`
 		N   int `json:"n"`
 	}
 	expect.No(t, errors.Join(core.Decode(one.Output, &a), core.Decode(two.Output, &b)))
-	if a.PID != b.PID || drivertest.Space(pid) == "" || b.N != 2 {
-		t.Errorf("outputs %s, %s; health says process %d", one.Output, two.Output, pid)
-	}
-	if one.Confidence == nil || *one.Confidence != 0.95 {
-		t.Errorf("confidence %v", one.Confidence)
-	}
+	expect.True(t, a.PID == b.PID && drivertest.Space(pid) != "" && b.N == 2, "outputs %s, %s; health says process %d", one.Output, two.Output, pid)
+	expect.True(t, one.Confidence != nil && *one.Confidence == 0.95, "confidence %v", one.Confidence)
 	if got, want := strings.Join(w.texts("message"), "|"), "working 1|working 2"; got != want {
 		t.Errorf("messages %q, want %q", got, want)
 	}

@@ -28,9 +28,7 @@ func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out 
 		h := expect.Of(r.Open(context.Background(), a, w.notify))(t)
 		defer h.Close()
 		out := ask(t, h, w.prompt("go"))
-		if out.Status != task.Succeeded {
-			t.Fatalf("%s: %+v", line, out)
-		}
+		expect.Must(t, out.Status == task.Succeeded, "%s: %+v", line, out)
 		return strings.TrimSpace(out.Text), w.texts("log")
 	}
 }
@@ -38,19 +36,15 @@ func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out 
 func TestAnAgentKeepsAHomeOfItsOwn(t *testing.T) {
 	r, run := homes(t)
 	run(fleet.Agent{Name: "ada", Profile: "worker"}, "echo mine >~/note")
-	if got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note"); !strings.Contains(got, "mine") {
-		t.Errorf("its next run reads %q", got)
-	}
-	if got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/note ~/../../ada/home/note 2>/dev/null; echo nothing"); strings.Contains(got, "mine") {
-		t.Errorf("another agent reads %q", got)
-	}
-	if got, _ := run(fleet.Agent{Name: "bold", Profile: "open"}, "echo $HOME"); strings.Contains(got, "homes") {
-		t.Errorf("an open agent's home is %q", got)
-	}
+	got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note")
+	expect.True(t, strings.Contains(got, "mine"), "its next run reads %q", got)
+	got, _ = run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/note ~/../../ada/home/note 2>/dev/null; echo nothing")
+	expect.True(t, !strings.Contains(got, "mine"), "another agent reads %q", got)
+	got, _ = run(fleet.Agent{Name: "bold", Profile: "open"}, "echo $HOME")
+	expect.True(t, !strings.Contains(got, "homes"), "an open agent's home is %q", got)
 	expect.No(t, r.Forget(t.Context(), fleet.Agent{TenantID: "t_test", Name: "ada"}))
-	if got, _ := run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note 2>/dev/null; echo nothing"); strings.Contains(got, "mine") {
-		t.Errorf("the next agent of the name reads %q", got)
-	}
+	got, _ = run(fleet.Agent{Name: "ada", Profile: "worker"}, "cat ~/note 2>/dev/null; echo nothing")
+	expect.True(t, !strings.Contains(got, "mine"), "the next agent of the name reads %q", got)
 }
 
 func TestALoginIsCopiedToOneExecAgent(t *testing.T) {
@@ -62,14 +56,11 @@ func TestALoginIsCopiedToOneExecAgent(t *testing.T) {
 	options := core.Raw(`{"login":["~/.codex"]}`)
 	for _, profile := range []string{"worker", "open"} {
 		got, log := run(fleet.Agent{Name: "ada", Profile: profile, Options: options}, "cat ~/.codex/auth.json; echo $HOME")
-		if !strings.Contains(got, "login") || strings.Contains(got, mine+"\n") {
-			t.Errorf("%s: %q", profile, got)
-		}
+		expect.True(t, strings.Contains(got, "login") && !strings.Contains(got, mine+"\n"), "%s: %q", profile, got)
 		expect.Has(t, strings.Join(log, "\n"), "its home has a copy of the login", profile, "its log says", log)
 	}
-	if got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/.codex/auth.json 2>/dev/null; echo nothing"); strings.Contains(got, "login") {
-		t.Errorf("another agent: %q", got)
-	}
+	got, _ := run(fleet.Agent{Name: "eve", Profile: "worker"}, "cat ~/.codex/auth.json 2>/dev/null; echo nothing")
+	expect.True(t, !strings.Contains(got, "login"), "another agent: %q", got)
 }
 
 func TestOptionsOfAHomeThatAreRefused(t *testing.T) {
@@ -81,11 +72,9 @@ func TestOptionsOfAHomeThatAreRefused(t *testing.T) {
 		"env.HOME":         {Options: core.Raw(`{"login":["~/.codex"]}`), Env: map[string]string{"HOME": "/tmp"}},
 	} {
 		c.Name, c.Command = "a", []string{"true"}
-		if err := r.Check(c); err == nil || core.AsError(err).Details["field"] != field {
-			t.Errorf("%s: %v", field, err)
-		}
+		err := r.Check(c)
+		expect.True(t, err != nil && core.AsError(err).Details["field"] == field, "%s: %v", field, err)
 	}
-	if places, _ := r.Reach(core.Raw(`{"login":["~/.codex"]}`)); len(places) != 1 || places[0] != "login" {
-		t.Errorf("from another machine it reaches %v", places)
-	}
+	places, _ := r.Reach(core.Raw(`{"login":["~/.codex"]}`))
+	expect.True(t, len(places) == 1 && places[0] == "login", "from another machine it reaches %v", places)
 }

@@ -121,9 +121,8 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 		w.mu.Lock()
 		w.events = nil
 		w.mu.Unlock()
-		if out := ask(t, h, w.prompt(c.task)); out.Status != task.Succeeded {
-			t.Fatalf("%s: %+v", c.task, out)
-		}
+		out := ask(t, h, w.prompt(c.task))
+		expect.Must(t, out.Status == task.Succeeded, "%s: %+v", c.task, out)
 		if c.task == "late" {
 			expect.No(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o600))
 			expect.Await(t, "it has asked late", func() bool {
@@ -145,9 +144,8 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 			}
 		}
 		w.mu.Unlock()
-		if want := slices.Repeat([]string{"model_request m-1", "model_response m-1"}, c.calls); sum != c.count || !slices.Equal(types, want) {
-			t.Errorf("%s: %d tokens, want %d; %v", c.task, sum, c.count, types)
-		}
+		want := slices.Repeat([]string{"model_request m-1", "model_response m-1"}, c.calls)
+		expect.True(t, sum == c.count && slices.Equal(types, want), "%s: %d tokens, want %d; %v", c.task, sum, c.count, types)
 	}
 }
 
@@ -181,12 +179,10 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 			expect.No(t, err)
 			t.Cleanup(func() { _ = h.Close() })
 			before := len(m.Requests())
-			if out := ask(t, h, w.prompt("ask environments")); out.Status != task.Succeeded {
-				t.Fatalf("%+v", out)
-			}
-			if all := m.Requests()[before:]; len(all) != 1 || all[0].Credential != key.value {
-				t.Errorf("the model was shown %+v", all)
-			}
+			out := ask(t, h, w.prompt("ask environments"))
+			expect.Must(t, out.Status == task.Succeeded, "%+v", out)
+			all := m.Requests()[before:]
+			expect.True(t, len(all) == 1 && all[0].Credential == key.value, "the model was shown %+v", all)
 			inside, err := os.ReadFile(filepath.Join(dir, "environments"))
 			if err != nil || !strings.Contains(string(inside), "OPENAI_API_KEY=sk-") || strings.Contains(string(inside), key.value) {
 				t.Errorf("%q %v", inside, err)
@@ -230,20 +226,15 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	a.Env["ELSEWHERE"] = one.spec.Env["OPENAI_BASE_URL"] + "/v1/models"
 	two, w := begin()
 	out := ask(t, two, w.prompt("ask elsewhere"))
-	if out.Error == nil || !strings.Contains(out.Error.Message, "connection refused") {
-		t.Errorf("%+v", out)
-	}
+	expect.True(t, out.Error != nil && strings.Contains(out.Error.Message, "connection refused"), "%+v", out)
 	expect.Is(t, len(m.Requests()), 1, "requests came to the model")
 }
 
 func TestModelsAreRecordedOnlyWhereThatCanBe(t *testing.T) {
 	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
 	err := r.Check(fleet.Create{Name: "a", Command: []string{"true"}, Options: core.Raw(`{"record_models":["MY_URL"]}`)})
-	if err == nil || !strings.Contains(err.Error(), "options.record_models") {
-		t.Error(err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "options.record_models"), "%v", err)
 	a := fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{"true"}, Options: core.Raw(`{"record_models":["OPENAI_BASE_URL"]}`)}
-	if _, err := r.Open(context.Background(), a, func(fleet.Health) {}); err == nil || !strings.Contains(err.Error(), "not recorded here") {
-		t.Error(err)
-	}
+	_, err = r.Open(context.Background(), a, func(fleet.Health) {})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "not recorded here"), "%v", err)
 }

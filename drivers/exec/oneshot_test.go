@@ -58,16 +58,14 @@ func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 func TestTheFailureNamesTheLastComplaint(t *testing.T) {
 	h, w := openAgent(t, sh("echo first >&2; echo 'cannot open x' >&2; exit 2")...)
 	out := ask(t, h, w.prompt("go"))
-	if want := "the agent's process exited with status 2 without a result: cannot open x"; out.Error == nil || out.Error.Message != want {
-		t.Errorf("error %+v, want %q", out.Error, want)
-	}
+	want := "the agent's process exited with status 2 without a result: cannot open x"
+	expect.True(t, out.Error != nil && out.Error.Message == want, "error %+v, want %q", out.Error, want)
 }
 
 func TestABigTaskForACommandThatReadsNothingDoesNotBlock(t *testing.T) {
 	h, w := openAgent(t, sh("echo done")...)
-	if out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20))); out.Status != task.Succeeded {
-		t.Errorf("outcome %s %+v", out.Status, out.Error)
-	}
+	out := ask(t, h, w.prompt(strings.Repeat("x", 1<<20)))
+	expect.True(t, out.Status == task.Succeeded, "outcome %s %+v", out.Status, out.Error)
 }
 
 func TestACommandIsNeverStartedUnasked(t *testing.T) {
@@ -91,19 +89,16 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	w := &watch{}
 	h := expect.Of(r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify))(t)
 	defer h.Close()
-	if l := w.last(); l.Status != fleet.Offline || !strings.Contains(l.Reason, path) {
-		t.Errorf("health %+v, want offline naming the program", l)
-	}
+	l := w.last()
+	expect.True(t, l.Status == fleet.Offline && strings.Contains(l.Reason, path), "health %+v, want offline naming the program", l)
 	expect.Await(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
 	expect.No(t, os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700))
 	expect.Await(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
-	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
-		t.Errorf("outcome %s %+v", out.Status, out.Error)
-	}
+	out := ask(t, h, w.prompt("go"))
+	expect.True(t, out.Status == task.Succeeded, "outcome %s %+v", out.Status, out.Error)
 	expect.No(t, os.Remove(path))
-	if out := ask(t, h, w.prompt("go")); out.Status != task.Failed || out.Error.Code != "not_found" {
-		t.Errorf("outcome %s %+v, want not_found", out.Status, out.Error)
-	}
+	out = ask(t, h, w.prompt("go"))
+	expect.True(t, out.Status == task.Failed && out.Error.Code == "not_found", "outcome %s %+v, want not_found", out.Status, out.Error)
 	expect.Await(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })
 }
 
@@ -120,9 +115,8 @@ func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {
 		{fleet.Create{Command: []string{"sh"}, Env: map[string]string{"1": ""}}, "env"},
 		{fleet.Create{Command: []string{"sh"}, Env: map[string]string{"PATH": "/nowhere"}}, "command"},
 	} {
-		if e := core.AsError(r.Check(c.create)); e.Code != core.InvalidInput || e.Details["field"] != c.field {
-			t.Errorf("%+v: %v, want INVALID_INPUT naming %s", c.create, e, c.field)
-		}
+		e := core.AsError(r.Check(c.create))
+		expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == c.field, "%+v: %v, want INVALID_INPUT naming %s", c.create, e, c.field)
 	}
 	expect.No(t, r.Check(fleet.Create{Command: []string{"sh", "-c", "x"}}))
 }

@@ -32,13 +32,11 @@ func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	job := l.job(`{"argv":["sh","job.sh"]}`, "")
 	_, action, err := r.Check("t_test", job.Task.Input)
 	expect.No(t, err)
-	if job.Files = r.Bind("t_test", action); len(job.Files) != 1 || job.Files[0].Path != "job.sh" || !job.Files[0].Runs {
-		t.Fatalf("bound to %+v", job.Files)
-	}
+	job.Files = r.Bind("t_test", action)
+	expect.Must(t, len(job.Files) == 1 && job.Files[0].Path == "job.sh" && job.Files[0].Runs, "bound to %+v", job.Files)
 	w := expect.Of(r.Start(context.Background(), job))(t)
-	if _, out := finish(t, w); out.Stdout != "one\n" {
-		t.Errorf("%+v", out)
-	}
+	_, out := finish(t, w)
+	expect.True(t, out.Stdout == "one\n", "%+v", out)
 	rewrite(t, dir, "job.sh", "echo two")
 	_, err = r.Start(context.Background(), job)
 	expect.Err(t, err, judge.ErrChanged, "started")
@@ -51,9 +49,8 @@ func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
 	for _, input := range []string{`{"argv":["./tool"]}`, `{"argv":["` + dir + `/tool"]}`, `{"argv":["tool"],"env":{"PATH":"` + dir + `"}}`} {
 		_, action, err := r.Check("t_test", []byte(input))
 		expect.No(t, err)
-		if files := r.Bind("t_test", action); len(files) != 1 || files[0].Path != "tool" || !files[0].Runs {
-			t.Errorf("%s is bound to %+v", input, files)
-		}
+		files := r.Bind("t_test", action)
+		expect.True(t, len(files) == 1 && files[0].Path == "tool" && files[0].Runs, "%s is bound to %+v", input, files)
 	}
 }
 
@@ -62,13 +59,11 @@ func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	rewrite(t, dir, "job.sh", `echo '{"n":1}'`)
 	r := expect.Of(NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir, Pins: newPins(t)}))(t)
 	call := (&logbook{}).call(`{}`, "sh", "job.sh")
-	if call.Files = r.Bind("t_test", call.Skill.Runner); len(call.Files) != 1 {
-		t.Fatalf("bound to %+v", call.Files)
-	}
+	call.Files = r.Bind("t_test", call.Skill.Runner)
+	expect.Must(t, len(call.Files) == 1, "bound to %+v", call.Files)
 	w := expect.Of(r.Start(context.Background(), call))(t)
-	if o := over(t, w); o.Status != task.Succeeded {
-		t.Errorf("%+v", o)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Succeeded, "%+v", o)
 	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)
 	_, err := r.Start(context.Background(), call)
 	expect.Err(t, err, judge.ErrChanged, "started")

@@ -49,9 +49,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("error %v", err)
 		}
 		for _, s := range []string{e.Text, e.Tool, e.CallID, e.Error, e.Intent} {
-			if !utf8.ValidString(s) {
-				t.Fatalf("%q is not valid UTF-8", s)
-			}
+			expect.Must(t, utf8.ValidString(s), "%q is not valid UTF-8", s)
 		}
 		for _, v := range []core.Raw{e.Args, e.Output} {
 			if v != nil && core.CheckObject("value", v, maxAgentLine) != nil {
@@ -68,9 +66,7 @@ func FuzzSplitter(f *testing.F) {
 		var got []byte
 		cuts := 0
 		s := &pipe.Splitter{Max: most, Emit: func(line []byte, cut int) {
-			if len(line) > most || bytes.IndexByte(line, '\n') >= 0 {
-				t.Fatalf("line %q of at most %d", line, most)
-			}
+			expect.Must(t, len(line) <= most && bytes.IndexByte(line, '\n') < 0, "line %q of at most %d", line, most)
 			got = append(append(got, line...), '\n')
 			cuts += cut
 		}}
@@ -78,9 +74,7 @@ func FuzzSplitter(f *testing.F) {
 			_, _ = s.Write(rest[:min(step, len(rest))])
 		}
 		s.Close()
-		if lines := bytes.Count(data, []byte{'\n'}); bytes.Count(got, []byte{'\n'}) < lines {
-			t.Fatalf("%q became %q", data, got)
-		}
+		expect.Must(t, bytes.Count(got, []byte{'\n'}) >= bytes.Count(data, []byte{'\n'}), "%q became %q", data, got)
 		if cuts == 0 && !bytes.ContainsRune(data, '\r') && !bytes.Equal(bytes.TrimSuffix(got, []byte{'\n'}), bytes.TrimSuffix(data, []byte{'\n'})) {
 			t.Fatalf("%q became %q", data, got)
 		}

@@ -111,17 +111,12 @@ func TestCheckShowsExactlyWhatWouldRun(t *testing.T) {
 		t.Errorf("title %q, want %q", title, want)
 	}
 	want := fmt.Sprintf(`{"argv":["echo","it's","a%cb","plain"],"dir":%q,"env":{"A":"1","B":"2 3"},"stdin":"in"}`, '\u202e', filepath.Join(dir, "x"))
-	if string(action.Args) != want || action.Kind != "exec.run" {
-		t.Errorf("action %s %s, want %s", action.Kind, action.Args, want)
-	}
+	expect.True(t, string(action.Args) == want && action.Kind == "exec.run", "action %s %s, want %s", action.Kind, action.Args, want)
 	// What the judge saw is accepted again, unchanged.
 	_, again, err := r.Check("t_test", action.Args)
-	if err != nil || string(again.Args) != string(action.Args) {
-		t.Errorf("second check: %s, %v", again.Args, err)
-	}
-	if long, _, _ := r.Check("t_test", core.Raw(`{"argv":["x","`+strings.Repeat("é", 5000)+`"]}`)); len([]rune(long)) != maxTitle {
-		t.Errorf("title of %d characters", len([]rune(long)))
-	}
+	expect.True(t, err == nil && string(again.Args) == string(action.Args), "second check: %s, %v", again.Args, err)
+	long, _, _ := r.Check("t_test", core.Raw(`{"argv":["x","`+strings.Repeat("é", 5000)+`"]}`))
+	expect.True(t, len([]rune(long)) == maxTitle, "title of %d characters", len([]rune(long)))
 }
 
 func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
@@ -129,20 +124,15 @@ func TestACommandsOutputAndExitAreItsResult(t *testing.T) {
 	w, err := r.Start(context.Background(), l.job(`{"argv":["sh","-c","cat; echo $X; pwd; printf 'no newline' >&2"],"stdin":"one\ntwo\r\n","env":{"X":"y"}}`, ""))
 	expect.No(t, err)
 	o, out := finish(t, w)
-	if o.Status != task.Succeeded || out.RC != 0 {
-		t.Errorf("outcome %+v", o)
-	}
-	if want := "one\ntwo\r\ny\n" + r.opt.Dir + "\n"; out.Stdout != want || out.Stderr != "no newline" {
-		t.Errorf("stdout %q, stderr %q", out.Stdout, out.Stderr)
-	}
+	expect.True(t, o.Status == task.Succeeded && out.RC == 0, "outcome %+v", o)
+	want := "one\ntwo\r\ny\n" + r.opt.Dir + "\n"
+	expect.True(t, out.Stdout == want && out.Stderr == "no newline", "stdout %q, stderr %q", out.Stdout, out.Stderr)
 	expect.Is(t, o.Text, out.Stdout+"\nno newline", "text")
 	got := strings.Join(l.lines, "|")
 	for _, want := range []string{"INFO one|", "INFO two|", "INFO y|", "WARN no newline"} {
 		expect.Has(t, got+"|", want, "log", got, "lacks")
 	}
-	if l.beats == 0 {
-		t.Error("no beat")
-	}
+	expect.True(t, l.beats != 0, "no beat")
 }
 
 func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
@@ -173,9 +163,7 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 			if o.Status != task.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
 				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
 			}
-			if !strings.Contains(o.Error.Message, c.message) || out.RC != c.rc {
-				t.Errorf("rc %d, message %q", out.RC, o.Error.Message)
-			}
+			expect.True(t, strings.Contains(o.Error.Message, c.message) && out.RC == c.rc, "rc %d, message %q", out.RC, o.Error.Message)
 		})
 	}
 }
@@ -194,9 +182,7 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 	if int64(len(data)) != out.StdoutBytes || !strings.HasPrefix(string(data), out.Stdout) || !strings.HasSuffix(string(data), "\nline 300000\n") {
 		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
 	}
-	if len(out.Stdout)+len(out.Stderr) > maxInline {
-		t.Errorf("%d bytes inline", len(out.Stdout)+len(out.Stderr))
-	}
+	expect.True(t, len(out.Stdout)+len(out.Stderr) <= maxInline, "%d bytes inline", len(out.Stdout)+len(out.Stderr))
 	if info, _ := os.Stat(spill); info.Mode().Perm() != 0o600 {
 		t.Errorf("spill mode %v", info.Mode())
 	}
@@ -211,12 +197,8 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 
 func TestBinaryOutputAndHugeLinesBecomeValidText(t *testing.T) {
 	o, out, l := runShell(t, `printf 'a\377b\n'; head -c 200000 /dev/zero | tr '\0' x; echo; echo end`)
-	if o.Status != task.Succeeded || !strings.HasPrefix(out.Stdout, "a\uFFFDb\n") {
-		t.Errorf("outcome %s, stdout %.20q", o.Status, out.Stdout)
-	}
-	if len(l.lines) != 3 || l.lines[0] != "INFO a\uFFFDb" || l.lines[2] != "INFO end" {
-		t.Fatalf("%d log lines", len(l.lines))
-	}
+	expect.True(t, o.Status == task.Succeeded && strings.HasPrefix(out.Stdout, "a\uFFFDb\n"), "outcome %s, stdout %.20q", o.Status, out.Stdout)
+	expect.Must(t, len(l.lines) == 3 && l.lines[0] == "INFO a\uFFFDb" && l.lines[2] == "INFO end", "%d log lines", len(l.lines))
 	if long := l.lines[1]; len(long) > maxLogLine+100 || !strings.HasSuffix(long, "more bytes of this line)") {
 		t.Errorf("long line of %d bytes ends with %q", len(long), long[len(long)-40:])
 	}
@@ -238,9 +220,7 @@ func TestCancelEndsTheWholeTree(t *testing.T) {
 	w.Cancel("changed my mind")
 	w.Cancel("again")
 	o, _ := finish(t, w)
-	if o.Status != task.Cancelled || o.Error.Message != "changed my mind" {
-		t.Errorf("outcome %s %+v", o.Status, o.Error)
-	}
+	expect.True(t, o.Status == task.Cancelled && o.Error.Message == "changed my mind", "outcome %s %+v", o.Status, o.Error)
 	drivertest.Gone(t, "301."+strconv.Itoa(os.Getpid()))
 	w.Cancel("too late")
 	expect.Err(t, w.Pause(context.Background()), core.Kind(core.Conflict), "pause of ended work")
@@ -250,9 +230,8 @@ func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	w := expect.Of(newRunner(t, RunnerOptions{}).Start(ctx, (&logbook{}).job(`{"argv":["sleep","300"]}`, "")))(t)
 	stop()
-	if o, _ := finish(t, w); o.Status != task.Cancelled {
-		t.Errorf("outcome %s", o.Status)
-	}
+	o, _ := finish(t, w)
+	expect.True(t, o.Status == task.Cancelled, "outcome %s", o.Status)
 }
 
 func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
@@ -298,7 +277,6 @@ func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 		}
 		expect.Is(t, out.Spill != "", c.spill == old, "spill", c.spill, "result names", out.Spill)
 	}
-	if info, err := os.Stat(old); err != nil || info.Size() != 3000000 || info.Mode().Perm() != 0o600 {
-		t.Errorf("the replaced file: %v, %v", info, err)
-	}
+	info, err := os.Stat(old)
+	expect.True(t, err == nil && info.Size() == 3000000 && info.Mode().Perm() == 0o600, "the replaced file: %v, %v", info, err)
 }

@@ -60,18 +60,15 @@ func TestASkillGetsOneDocumentAndGivesOneObject(t *testing.T) {
 	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), call))(t)
 	o := over(t, w)
 	want := `{"params":{"location":"kitchen","big":9007199254740993},"results":{"navigate":{"x":1.50}},"task_id":"tk_00000_0000000001","trace_id":"0123456789abcdef0123456789abcdef"}`
-	if o.Status != task.Succeeded || string(o.Output) != want || o.Error != nil {
-		t.Errorf("outcome %+v %+v\nwant %s", o, o.Error, want)
-	}
+	expect.True(t, o.Status == task.Succeeded && string(o.Output) == want && o.Error == nil, "outcome %+v %+v\nwant %s", o, o.Error, want)
 	expect.Is(t, strings.Join(l.lines, "|"), "WARN one|WARN two", "log")
 }
 
 func TestASkillWithoutParametersGetsEmptyObjects(t *testing.T) {
 	l := &logbook{}
 	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), l.call("", "cat")))(t)
-	if o := over(t, w); !strings.HasPrefix(string(o.Output), `{"params":{},"results":{},`) {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, strings.HasPrefix(string(o.Output), `{"params":{},"results":{},`), "outcome %+v %+v", o, o.Error)
 }
 
 func TestHowASkillsCommandFails(t *testing.T) {
@@ -107,16 +104,12 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, _ := startSkill(t, script)
 			o := over(t, w)
-			if o.Status != task.Failed || o.Error.Code != "output_too_large" || o.Output != nil {
-				t.Errorf("outcome %+v %+v", o, o.Error)
-			}
+			expect.True(t, o.Status == task.Failed && o.Error.Code == "output_too_large" && o.Output == nil, "outcome %+v %+v", o, o.Error)
 		})
 	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if m.HeapInuse > 64<<20 {
-		t.Errorf("%d MiB of heap in use", m.HeapInuse>>20)
-	}
+	expect.True(t, m.HeapInuse <= 64<<20, "%d MiB of heap in use", m.HeapInuse>>20)
 	fits := fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'`, skill.MaxResult-8)
 	w, _ := startSkill(t, fits)
 	if o := over(t, w); o.Status != task.Succeeded || len(o.Output) != skill.MaxResult {
@@ -126,9 +119,8 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 
 func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {
 	w, l := startSkill(t, `head -c 3000000 /dev/zero | tr '\0' y >&2; echo >&2; echo '{"ok":true}'`)
-	if o := over(t, w); o.Status != task.Succeeded || string(o.Output) != `{"ok":true}` {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Succeeded && string(o.Output) == `{"ok":true}`, "outcome %+v %+v", o, o.Error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.lines) != 1 || len(l.lines[0]) > maxLogLine+100 || !strings.Contains(l.lines[0], "more bytes of this line") {
@@ -144,9 +136,8 @@ func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
 	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(context.Background(), call))(t)
 	lines(t, filepath.Join(dir, "pids"), 2)
 	w.Cancel("the try timed out")
-	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the try timed out" {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Cancelled && o.Error.Message == "the try timed out", "outcome %+v %+v", o, o.Error)
 	drivertest.Gone(t, mark)
 }
 
@@ -155,9 +146,8 @@ func TestAClosingEngineEndsASkill(t *testing.T) {
 	l := &logbook{}
 	w := expect.Of(newSkillRunner(t, t.TempDir()).Start(ctx, l.call(`{}`, "sleep", "300")))(t)
 	stop()
-	if o := over(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Cancelled && o.Error.Message == "the engine is closing", "outcome %+v %+v", o, o.Error)
 }
 
 func TestAPausedSkillStandsStill(t *testing.T) {
@@ -175,16 +165,14 @@ func TestAPausedSkillStandsStill(t *testing.T) {
 	expect.Still(t, count, "it counts while paused")
 	expect.No(t, w.Resume(t.Context()))
 	expect.No(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o600))
-	if o := over(t, w); o.Status != task.Succeeded {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Succeeded, "outcome %+v %+v", o, o.Error)
 }
 
 func TestASkillsProcessesCarryTheMarkOfTheirTry(t *testing.T) {
 	w, _ := startSkill(t, `printf '{"mark":"%s","home":"%s"}' "$SWARMDECK_RUN" "$SECRET_TOKEN"`)
-	if o := over(t, w); !strings.HasSuffix(string(o.Output), `/tk_00000_0000000001.1","home":""}`) {
-		t.Errorf("outcome %s %+v", o.Output, o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, strings.HasSuffix(string(o.Output), `/tk_00000_0000000001.1","home":""}`), "outcome %s %+v", o.Output, o.Error)
 }
 
 func TestASkillThatCanNotStartFailed(t *testing.T) {
@@ -195,9 +183,8 @@ func TestASkillThatCanNotStartFailed(t *testing.T) {
 		"not_runnable": l.call(`{}`, "/etc/passwd"),
 	} {
 		w := expect.Of(r.Start(context.Background(), call))(t)
-		if o := over(t, w); o.Status != task.Failed || o.Error.Code != code {
-			t.Errorf("outcome %+v %+v, want %s", o, o.Error, code)
-		}
+		o := over(t, w)
+		expect.True(t, o.Status == task.Failed && o.Error.Code == code, "outcome %+v %+v, want %s", o, o.Error, code)
 		expect.Fails(t, w.Pause(t.Context()), "what never ran can't be paused")
 		w.Cancel("late")
 	}
@@ -264,8 +251,6 @@ func FuzzAnswer(f *testing.F) {
 		expect.No(t, core.CheckObject("result", result, skill.MaxResult), printed, "became", result)
 		in, _ := core.Canonical(printed)
 		out, _ := core.Canonical(result)
-		if string(in) != string(out) {
-			t.Fatalf("%q became %s", printed, result)
-		}
+		expect.Must(t, string(in) == string(out), "%q became %s", printed, result)
 	})
 }

@@ -31,16 +31,13 @@ func TestACrashLoopBacksOffAndShowsFailed(t *testing.T) {
 	began := time.Now()
 	expect.Await(t, "it has failed", func() bool { return w.seen(fleet.Failed, "SIGKILL") })
 	// 100 + 200 + 400 + 800 ms lie before the fifth failure.
-	if d := time.Since(began); d < 1400*time.Millisecond {
-		t.Errorf("failed after %v, want 1.5 s or more", d)
-	}
-	if l := w.last(); l.Restarts != 4 || l.PID != 0 {
-		t.Errorf("health %+v, want 4 restarts and no process", l)
-	}
+	d := time.Since(began)
+	expect.True(t, d >= 1400*time.Millisecond, "failed after %v, want 1.5 s or more", d)
+	l := w.last()
+	expect.True(t, l.Restarts == 4 && l.PID == 0, "health %+v, want 4 restarts and no process", l)
 	expect.No(t, h.Restart(context.Background()))
-	if l := w.last(); l.Status != fleet.Idle {
-		t.Errorf("health after restart %+v", l)
-	}
+	l = w.last()
+	expect.True(t, l.Status == fleet.Idle, "health after restart %+v", l)
 }
 
 func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
@@ -62,9 +59,7 @@ func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
 	}
 	expect.Has(t, strings.Join(logs, "|"), "chatter 2999|INFO chatter 3000", "the newest chatter is missing")
 	for _, e := range w.events {
-		if e.Type == "tool_request" {
-			t.Error("a request outside of a task reached the judge")
-		}
+		expect.True(t, e.Type != "tool_request", "a request outside of a task reached the judge")
 	}
 }
 
@@ -74,9 +69,8 @@ func TestAFloodIsBoundedAndDoesNotBlockTheResult(t *testing.T) {
 	}
 	h, w := openAgent(t, sh(`read -r l; awk 'BEGIN { for (i = 0; i < 250000; i++) print "flood " i }'
 		echo '{"type":"usage","tokens":7,"cost_usd":0.5}'; echo '{"type":"result","status":"succeeded"}'`)...)
-	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
-		t.Errorf("outcome %s %+v", out.Status, out.Error)
-	}
+	out := ask(t, h, w.prompt("go"))
+	expect.True(t, out.Status == task.Succeeded, "outcome %s %+v", out.Status, out.Error)
 	logs := w.texts("log")
 	if n := len(logs); n != keeper.MaxPromptLines+2+keeper.MaxPromptTail || !strings.Contains(logs[keeper.MaxPromptLines], "log is cut here") ||
 		!strings.Contains(logs[keeper.MaxPromptLines+1], "lines are left out here") || !strings.Contains(logs[n-1], "flood 249999") {
@@ -124,9 +118,8 @@ func TestTooManyOpenQuestionsAreDenied(t *testing.T) {
 		<-ctx.Done()
 		return fleet.ToolAnswer{}, ctx.Err()
 	}
-	if out := ask(t, h, w.prompt("go")); out.Status != task.Succeeded {
-		t.Errorf("outcome %s %+v", out.Status, out.Error)
-	}
+	out := ask(t, h, w.prompt("go"))
+	expect.True(t, out.Status == task.Succeeded, "outcome %s %+v", out.Status, out.Error)
 	logs := strings.Join(w.texts("log"), "|")
 	for _, want := range []string{
 		`"call_id":"c257","decision":"deny","reason":"256 requests`,
@@ -148,9 +141,8 @@ func TestAnEndedContextClosesTheAgent(t *testing.T) {
 	expect.Await(t, "its process is gone", func() bool { _, err := os.Stat(fmt.Sprintf("/proc/%d", last.PID)); return err != nil })
 	expect.No(t, h.Close())
 	expect.Is(t, w.last(), last, "health")
-	if _, err := h.Prompt(context.Background(), w.prompt("two")); err == nil || core.AsError(err).Code != core.Unavailable {
-		t.Errorf("prompt after the end: %v", err)
-	}
+	_, err := h.Prompt(context.Background(), w.prompt("two"))
+	expect.True(t, err != nil && core.AsError(err).Code == core.Unavailable, "prompt after the end: %v", err)
 }
 
 // TestTheByteThatInterruptsAnAgentIsItsOwn (requirement 4.1): it gets that alone,
@@ -175,15 +167,12 @@ done`),
 	expect.Await(t, "it works", func() bool { return len(w.texts("message")) == 1 })
 	pid := w.last().PID
 	h.Interrupt()
-	if out := <-over; out.Status != task.Cancelled {
-		t.Errorf("%+v", out)
-	}
-	if said := w.texts("message"); len(said) != 1 {
-		t.Errorf("it was told more than the byte: %q", said)
-	}
-	if out := ask(t, h, w.prompt("again")); out.Status != task.Succeeded || w.last().PID != pid {
-		t.Errorf("%+v by process %d, was %d", out, w.last().PID, pid)
-	}
+	out := <-over
+	expect.True(t, out.Status == task.Cancelled, "%+v", out)
+	said := w.texts("message")
+	expect.True(t, len(said) == 1, "it was told more than the byte: %q", said)
+	out = ask(t, h, w.prompt("again"))
+	expect.True(t, out.Status == task.Succeeded && w.last().PID == pid, "%+v by process %d, was %d", out, w.last().PID, pid)
 	for _, bad := range []string{`{"interrupt":"a\nb"}`, `{"interrupt":7}`, `{"more":1}`, `{"interrupt":"` + strings.Repeat("x", 65) + `"}`} {
 		expect.Fails(t, r.Check(fleet.Create{Command: sh("true"), Options: core.Raw(bad)}), bad)
 	}

@@ -33,8 +33,6 @@ func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
 				held++
 			}
 		}
-		if len(got) != c.files || held != c.held {
-			t.Errorf("%s: %+v", c.args, got)
-		}
+		expect.True(t, len(got) == c.files && held == c.held, "%s: %+v", c.args, got)
 	}
 }

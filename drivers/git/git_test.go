@@ -16,9 +16,8 @@ import (
 )
 
 func TestEverySettingThatRunsSomethingIsKnown(t *testing.T) {
-	if names := gittest.Unsorted(t); len(names) > 0 {
-		t.Errorf("git lists settings that look as if they run something: say in gittest whether they do: %v", names)
-	}
+	names := gittest.Unsorted(t)
+	expect.True(t, len(names) == 0, "git lists settings that look as if they run something: say in gittest whether they do: %v", names)
 }
 
 // theirs is a repository with one commit, made by git without our care.
@@ -89,9 +88,8 @@ func TestGitOnAForeignRepositoryFetchesNothing(t *testing.T) {
 		{"symbolic-ref", "HEAD"},
 	} {
 		out, err := cells.Run(t.Context(), git.Call{Dir: dir, GitDir: gitDir, WorkTree: dir, Write: []string{dir, c.Dir()}, Args: args})
-		if ran := c.Ran(); len(ran) > 0 {
-			t.Errorf("git %v ran %v", args, ran)
-		}
+		ran := c.Ran()
+		expect.True(t, len(ran) == 0, "git %v ran %v", args, ran)
 		t.Logf("git %v: %v %.80q", args, err, out)
 	}
 }
@@ -106,10 +104,8 @@ func TestWhatGitPrintsAndSaysIsBounded(t *testing.T) {
 		return cells.Run(t.Context(), call)
 	}
 	id := expect.Of(do("hash-object", "-w", "a"))(t)
-	if _, err := do("cat-file", "blob", strings.TrimSpace(string(id))); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("%v", err)
-	}
-	if _, err := do("rev-parse", "--verify", "none"); err == nil || !strings.Contains(err.Error(), "git rev-parse exited with status 128: fatal: ") {
-		t.Errorf("%v", err)
-	}
+	_, err := do("cat-file", "blob", strings.TrimSpace(string(id)))
+	expect.True(t, err != nil && strings.Contains(err.Error(), "more than"), "%v", err)
+	_, err = do("rev-parse", "--verify", "none")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "git rev-parse exited with status 128: fatal: "), "%v", err)
 }

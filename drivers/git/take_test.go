@@ -105,9 +105,8 @@ func TestAStateAfterAnyChangeIsAsOneThatIsTakenAnew(t *testing.T) {
 		{"empty", func() { w.no(os.RemoveAll(w.path)); w.no(os.Mkdir(w.path, 0o755)) }},
 	} {
 		step.do()
-		if got, want := w.state(), w.anew(); got != want {
-			t.Errorf("%s: %s, taken anew %s", step.what, got, want)
-		}
+		got, want := w.state(), w.anew()
+		expect.True(t, got == want, "%s: %s, taken anew %s", step.what, got, want)
 	}
 }
 
@@ -137,9 +136,8 @@ func TestAChangeThatNoTimeTellsOfIsSeen(t *testing.T) {
 	for n := range 5 {
 		text := fmt.Sprintf("%03d", n)
 		w.write("a", text)
-		if got := w.show(w.state(), "a"); got != text {
-			t.Fatalf("%s was written, and is kept as %s", text, got)
-		}
+		got := w.show(w.state(), "a")
+		expect.Must(t, got == text, "%s was written, and is kept as %s", text, got)
 	}
 	then := time.Now().Add(-time.Hour)
 	w.no(os.Chtimes(w.file("a"), then, then))
@@ -184,9 +182,8 @@ func TestATreeThatGrowsBeyondItsLimitsIsRefused(t *testing.T) {
 	most := git.Limits{Files: 4, Bytes: 100}
 	refused := func(what string, want bool) {
 		t.Helper()
-		if _, err := w.try(most); want != errors.Is(err, core.Kind(core.InvalidInput)) || !want && err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		_, err := w.try(most)
+		expect.True(t, want == errors.Is(err, core.Kind(core.InvalidInput)) && (want || err == nil), "%s: %v", what, err)
 	}
 	refused("two files", false)
 	for n := range 4 { // each as large as half of what is allowed
@@ -211,16 +208,14 @@ func TestStatesOfATreeAreTakenBesideEachOther(t *testing.T) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if got, err := w.try(git.Limits{Files: 10, Bytes: 1000}); err != nil || got != want {
-					t.Errorf("%s, want %s: %v", got, want, err)
-				}
+				got, err := w.try(git.Limits{Files: 10, Bytes: 1000})
+				expect.True(t, err == nil && got == want, "%s, want %s: %v", got, want, err)
 			})
 		}
 		all.Wait()
 	}
-	if left, err := filepath.Glob(w.known() + ".*"); err != nil || len(left) != 1 {
-		t.Error("left:", left, err)
-	}
+	left, err := filepath.Glob(w.known() + ".*")
+	expect.True(t, err == nil && len(left) == 1, "left: %v %v", left, err)
 }
 
 func TestASweepForgetsTreesThatNobodyLooksAt(t *testing.T) {
@@ -233,12 +228,9 @@ func TestASweepForgetsTreesThatNobodyLooksAt(t *testing.T) {
 	w.no(os.Chtimes(w.known()+".last", then, then))
 	w.no(w.r.Sweep(t.Context(), then.Add(time.Minute)))
 	left, err := filepath.Glob(w.known() + "*")
-	if refs, bad := w.r.Do(t.Context(), "for-each-ref"); err != nil || bad != nil || len(left) > 0 || refs != "" {
-		t.Error("left:", left, refs, err, bad)
-	}
+	refs, bad := w.r.Do(t.Context(), "for-each-ref")
+	expect.True(t, err == nil && bad == nil && len(left) == 0 && refs == "", "left: %v %v %v %v", left, refs, err, bad)
 	w.state()
 	w.no(w.r.Forget(t.Context(), git.Worktree{Path: w.path}))
-	if refs, err := w.r.Do(t.Context(), "for-each-ref"); err != nil || refs != "" {
-		t.Error("left:", refs, err)
-	}
+	expect.Is(t, expect.Of(w.r.Do(t.Context(), "for-each-ref"))(t), "", "left")
 }

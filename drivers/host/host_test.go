@@ -23,9 +23,8 @@ func TestAProcessRunsThere(t *testing.T) {
 	in, outs, errs := p.Streams()
 	o, e := collect(outs), collect(errs)
 	fmt.Fprintln(in, "hello")
-	if x := p.Exit(); x.Code != 3 || x.Describe() != "exited with status 3" {
-		t.Error(x)
-	}
+	x := p.Exit()
+	expect.True(t, x.Code == 3 && x.Describe() == "exited with status 3", "%v", x)
 	expect.No(t, p.Stop(cell.Grace{}))
 	if o.all() != "ready\ngot hello\n" || e.all() != "bad\n" || p.Unread() || p.PID() == 0 {
 		t.Errorf("%q %q %v %d", o.String(), e.String(), p.Unread(), p.PID())
@@ -39,9 +38,8 @@ func TestWhatCantBeStartedSaysWhy(t *testing.T) {
 	expect.Err(t, err, os.ErrNotExist)
 	_, err = b.try("/etc/passwd")
 	expect.Err(t, err, os.ErrPermission)
-	if _, err := b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}, keeper.Hosted{}); err == nil || !strings.Contains(err.Error(), "can't be reached") {
-		t.Error("another tenant has it:", err)
-	}
+	_, err = b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}, keeper.Hosted{})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "can't be reached"), "another tenant has it: %v", err)
 }
 
 func TestALinkThatIsCutLosesAndRepeatsNothing(t *testing.T) {
@@ -79,13 +77,10 @@ func TestAProcessGoesOnWithoutALinkAndItsEndArrives(t *testing.T) {
 	free := b.block()
 	fmt.Fprintln(in, "late") // it arrives with the link
 	time.Sleep(100 * time.Millisecond)
-	if p.Ended() {
-		t.Fatal("it has ended")
-	}
+	expect.Must(t, !p.Ended(), "it has ended")
 	free()
-	if x := p.Exit(); x.Code != 7 {
-		t.Error(x)
-	}
+	x := p.Exit()
+	expect.True(t, x.Code == 7, "%v", x)
 	expect.No(t, end(p))
 	expect.Is(t, strings.Count(o.all(), "\n"), 2001)
 }
@@ -99,9 +94,7 @@ func TestTheLeaseEndsWhatNobodyComesBackFor(t *testing.T) {
 	x := p.Exit()
 	expect.Has(t, x.Describe(), "away for longer than 5s")
 	beats, err := filepath.Glob(filepath.Join(work, "keeper-*", "agents", "A", "work", "beat"))
-	if err != nil || len(beats) != 1 {
-		t.Fatal(beats, err)
-	}
+	expect.Must(t, err == nil && len(beats) == 1, "%v %v", beats, err)
 	size := func() int64 {
 		info := expect.Of(os.Stat(beats[0]))(t)
 		return info.Size()
@@ -140,9 +133,7 @@ func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 			}
 		}
 	}
-	if !quiet() {
-		t.Error("it goes on")
-	}
+	expect.True(t, quiet(), "it goes on")
 	expect.No(t, p.Resume(ctx))
 	<-came
 	go func() {
@@ -150,9 +141,8 @@ func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 		}
 	}()
 	free := b.block()
-	if err := p.Pause(ctx); err == nil || !strings.Contains(err.Error(), "not in effect before the link is back") {
-		t.Error(err)
-	}
+	err := p.Pause(ctx)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "not in effect before the link is back"), "%v", err)
 	free()
 }
 
@@ -163,9 +153,8 @@ func TestClearingAHostLeavesNothing(t *testing.T) {
 	b.leave()
 	expect.No(t, b.pool.Clear(context.Background(), b.host))
 	b.await("they are gone", func() bool { return len(b.keepers("")) == 0 })
-	if there, err := os.ReadDir(filepath.Join(b.home, ".cache", "swarmdeck")); !errors.Is(err, os.ErrNotExist) {
-		t.Error(there, err)
-	}
+	there, err := os.ReadDir(filepath.Join(b.home, ".cache", "swarmdeck"))
+	expect.True(t, errors.Is(err, os.ErrNotExist), "%v %v", there, err)
 	b.enter()
 }
 

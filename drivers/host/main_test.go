@@ -67,9 +67,7 @@ func newBox(t *testing.T, change func(*host.Host)) *box {
 		b.leave()
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
-		if err := b.pool.Clear(ctx, b.host); err != nil {
-			t.Error("clear:", err)
-		}
+		expect.Is(t, b.pool.Clear(ctx, b.host), nil, "clear")
 		b.await("no keeper is left", func() bool { return len(b.keepers("")) == 0 })
 	})
 	b.enter()

@@ -72,9 +72,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	}()
 	defer func() { stop(); <-ended }()
 	b.await("the newer owner has it", func() bool { return next.Link("t_home", "box").State == host.Up })
-	if !b.isStill(200 * time.Millisecond) {
-		t.Error("what the former owner began goes on beside the newer one")
-	}
+	expect.True(t, b.isStill(200*time.Millisecond), "what the former owner began goes on beside the newer one")
 	expect.Has(t, p.Exit().Describe(), "newer owner")
 	refused := func(who *driver.Pool) {
 		t.Helper()
@@ -84,9 +82,8 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 		})
 	}
 	refused(old)
-	if _, err := b.try("true"); err == nil || !strings.Contains(err.Error(), "newer owner") {
-		t.Error("the former owner begins something:", err)
-	}
+	_, err := b.try("true")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "newer owner"), "the former owner begins something: %v", err)
 	q := expect.Of(next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{}))(t)
 	defer q.CloseIO()
 	former, cleared := b.owner(5, false), make(chan error, 1)
@@ -95,9 +92,8 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	go func() { cleared <- former.Clear(clearing, b.host) }()
 	refused(former) // it goes on trying until it is told to stop
 	over()
-	if err := <-cleared; err == nil || !strings.Contains(err.Error(), "newer owner") {
-		t.Error("a former owner clears it:", err)
-	}
+	err = <-cleared
+	expect.True(t, err != nil && strings.Contains(err.Error(), "newer owner"), "a former owner clears it: %v", err)
 	if q.Ended() {
 		t.Error("a former owner has ended what is the newer one's:", q.Exit().Describe())
 	}
@@ -184,9 +180,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	}
 	b.start("sleep", "1000") // of which nothing is kept
 	dirs, _ := filepath.Glob(filepath.Join(b.home, ".cache/swarmdeck/keeper-*/agents/A/work"))
-	if len(dirs) != 1 {
-		t.Fatal(dirs)
-	}
+	expect.Must(t, len(dirs) == 1, "%v", dirs)
 	there := func(name string) bool { _, err := os.Stat(filepath.Join(dirs[0], name)); return err == nil }
 	b.await("they have what they were given", func() bool { return there("began") && there("going") })
 	b.leave()
@@ -203,9 +197,8 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 			if fail {
 				return errors.New("not now")
 			}
-			if state := b.pool.Link("t_home", "box").State; state == host.Up || tenant != "t_home" || name != "box" {
-				t.Error(state, tenant, name)
-			}
+			state := b.pool.Link("t_home", "box").State
+			expect.True(t, state != host.Up && tenant == "t_home" && name == "box", "%v %v %v", state, tenant, name)
 			kept = append(kept, k)
 			return nil
 		},
@@ -217,9 +210,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	expect.No(t, os.Mkdir(stray, 0o700))
 	b.enter() // what it failed for is told again
 	b.await("the host has heard what was taken: it tidies up next", func() bool { _, err := os.Stat(stray); return err != nil })
-	if len(kept) != 2 {
-		t.Fatalf("%+v", kept)
-	}
+	expect.Must(t, len(kept) == 2, "%+v", kept)
 	slices.SortFunc(kept, func(a, b cell.Kept) int { return strings.Compare(a.How, b.How) })
 	for i, k := range kept {
 		if k.Whose.Agent != "A" || k.Whose.Tenant != "t_home" || !slices.Equal(k.Tasks, []string{"task-2"}) || time.Since(k.Lost) < time.Since(k.Ended) && i == 1 {
@@ -229,13 +220,10 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	if k := kept[0]; k.How != cell.EndedItself || k.Code != 7 || string(k.Stdout) != "unread [secret KEY]\n" || string(k.Stderr) != "bad\n" || k.Cut {
 		t.Errorf("%+v", k)
 	}
-	if k := kept[1]; k.How != cell.EndedThere || len(k.Stdout)+len(k.Stderr) > 0 {
-		t.Errorf("%+v", k)
-	}
+	k := kept[1]
+	expect.True(t, k.How == cell.EndedThere && len(k.Stdout)+len(k.Stderr) == 0, "%+v", k)
 	kept = nil
 	b.leave()
 	b.enter()
-	if len(kept) > 0 {
-		t.Errorf("told twice: %+v", kept)
-	}
+	expect.True(t, len(kept) == 0, "told twice: %+v", kept)
 }

@@ -109,18 +109,15 @@ exec 4<>/dev/tcp/127.0.0.1/1080; echo socks >&4; read -r x <&4; echo "$x"
 	want := "http://127.0.0.1:3128\nheard hello\n1048582\nheard enough\nover\nheard socks\nnowhere else\n"
 	expect.Is(t, said, want)
 	came := b.gate.all()
-	if len(came) != 2 || came[0].Port != cell.PortHTTP || came[1].Port != cell.PortSOCKS {
-		t.Fatalf("%+v", came)
-	}
+	expect.Must(t, len(came) == 2 && came[0].Port == cell.PortHTTP && came[1].Port == cell.PortSOCKS, "%+v", came)
 	for _, w := range came {
 		if w.Whose.Tenant != "t_home" || w.Whose.Agent != "A" || w.Whose.Role != "r" || w.Run != "agent:t_home:A" || w.Profile != cell.Worker || w.Process != "bash" || w.PID == 0 {
 			t.Errorf("%+v", w)
 		}
 	}
 	b.await("the end of the run is told", func() bool { return len(b.gate.overs()) == 1 })
-	if got := b.gate.overs(); got[0] != "agent:t_home:A" {
-		t.Error(got)
-	}
+	got := b.gate.overs()
+	expect.True(t, got[0] == "agent:t_home:A", "%v", got)
 }
 
 func TestARunReachesThePortsOfTheEngineThatItWasGiven(t *testing.T) {

@@ -78,12 +78,9 @@ func TestAnAnswerFindsItsCall(t *testing.T) {
 	if !errors.As(one.Err, &refused) || refused.Code != InternalError || one.Err.Error() != "Internal error: no disk (-32603)" {
 		t.Errorf("first: %v", one.Err)
 	}
-	if two.Err != nil || string(two.Result) != `{"ok":true}` {
-		t.Errorf("second: %s, %v", two.Result, two.Err)
-	}
-	if want := `{"jsonrpc":"2.0","id":1,"method":"first","params":{"n":1}}`; f.sent[0] != want {
-		t.Errorf("sent %s, want %s", f.sent[0], want)
-	}
+	expect.True(t, two.Err == nil && string(two.Result) == `{"ok":true}`, "second: %s, %v", two.Result, two.Err)
+	want := `{"jsonrpc":"2.0","id":1,"method":"first","params":{"n":1}}`
+	expect.True(t, f.sent[0] == want, "sent %s, want %s", f.sent[0], want)
 }
 
 func TestWhatCameBeforeAnAnswerWasHandedOverBeforeIt(t *testing.T) {
@@ -104,9 +101,7 @@ func TestWhatCameBeforeAnAnswerWasHandedOverBeforeIt(t *testing.T) {
 				t.Fatalf("%d: %s %s", i, r.Method, r.Params)
 			}
 		}
-		if len(f.heard) != 20 {
-			t.Fatalf("%d notifications before the answer", len(f.heard))
-		}
+		expect.Must(t, len(f.heard) == 20, "%d notifications before the answer", len(f.heard))
 		f.heard = nil
 		f.mu.Unlock()
 	}
@@ -123,9 +118,8 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	f.heard[0].Reply(map[string]bool{"yes": true})
 	f.heard[0].Fail(Errorf(InternalError, "too late"))
 	f.heard[1].Reply("nobody asked")
-	if want := `{"jsonrpc":"2.0","id":"a-1","result":{"yes":true}}`; len(f.sent) != 1 || f.sent[0] != want {
-		t.Errorf("sent %q, want %s", f.sent, want)
-	}
+	want := `{"jsonrpc":"2.0","id":"a-1","result":{"yes":true}}`
+	expect.True(t, len(f.sent) == 1 && f.sent[0] == want, "sent %q, want %s", f.sent, want)
 }
 
 func TestNoiseIsNoEnd(t *testing.T) {
@@ -135,12 +129,9 @@ func TestNoiseIsNoEnd(t *testing.T) {
 	f.says(strings.Repeat("x", MaxLine+5))
 	f.says(`{"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2,"text":"` + "\xff" + `"}}`)
 	<-call.Done
-	if call.Err != nil || !strings.Contains(string(call.Result), "\uFFFD") {
-		t.Errorf("%s, %v", call.Result, call.Err)
-	}
-	if n := len(f.noise); n != 8 || f.noise[7] != strings.Repeat("x", 20)+"+5" {
-		t.Errorf("noise %q", f.noise)
-	}
+	expect.True(t, call.Err == nil && strings.Contains(string(call.Result), "\uFFFD"), "%s, %v", call.Result, call.Err)
+	n := len(f.noise)
+	expect.True(t, n == 8 && f.noise[7] == strings.Repeat("x", 20)+"+5", "noise %q", f.noise)
 }
 
 func TestTheEndFailsWhatIsOpen(t *testing.T) {
@@ -149,21 +140,16 @@ func TestTheEndFailsWhatIsOpen(t *testing.T) {
 	f.says("fatal")
 	<-call.Done
 	<-f.conn.Done()
-	if !errors.Is(call.Err, ErrClosed) || !strings.Contains(call.Err.Error(), "that was fatal") {
-		t.Errorf("open call: %v", call.Err)
-	}
-	if late := f.conn.Start("more", struct{}{}); !errors.Is(late.Err, ErrClosed) {
-		t.Errorf("late call: %v", late.Err)
-	}
+	expect.True(t, errors.Is(call.Err, ErrClosed) && strings.Contains(call.Err.Error(), "that was fatal"), "open call: %v", call.Err)
+	expect.Err(t, f.conn.Start("more", struct{}{}).Err, ErrClosed, "late call")
 }
 
 func TestACallEndsWithItsContext(t *testing.T) {
 	f := connect(t)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
-	if err := f.conn.Call(ctx, "work", struct{}{}, nil); err == nil || err.Error() != "work: enough" {
-		t.Errorf("call: %v", err)
-	}
+	err := f.conn.Call(ctx, "work", struct{}{}, nil)
+	expect.True(t, err != nil && err.Error() == "work: enough", "call: %v", err)
 	expect.Is(t, len(f.conn.calls), 0, "calls wait for an answer")
 	f.says(`{"jsonrpc":"2.0","id":1,"result":{}}`, "hello") // the answer comes late, which is no noise
 	next := f.conn.Start("more", struct{}{})
@@ -171,9 +157,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	<-next.Done
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.noise) != 1 || f.noise[0] != "hello+0" {
-		t.Errorf("noise %q", f.noise)
-	}
+	expect.True(t, len(f.noise) == 1 && f.noise[0] == "hello+0", "noise %q", f.noise)
 }
 
 func FuzzALineIsAMessageOrNoise(f *testing.F) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestAModelIsToldOfACallOnlyAfterItsEnd(t *testing.T) {
@@ -38,13 +39,11 @@ func TestAModelIsToldOfACallOnlyAfterItsEnd(t *testing.T) {
 				for i, want := range []time.Duration{c.want, 0} { // in vain it waits once
 					began := time.Now()
 					listen(fleet.Event{Type: "model_request", Model: c.asked})
-					if took := time.Since(began); took != want {
-						t.Errorf("request %d took %s, want %s", i+1, took, want)
-					}
+					took := time.Since(began)
+					expect.True(t, took == want, "request %d took %s, want %s", i+1, took, want)
 				}
-				if want := append(c.order, "model_request"); !slices.Equal(told, want) {
-					t.Errorf("%q, want %q", told, want)
-				}
+				want := append(c.order, "model_request")
+				expect.True(t, slices.Equal(told, want), "%q, want %q", told, want)
 				turn.Close()
 			})
 		})

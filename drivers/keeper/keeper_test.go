@@ -34,14 +34,12 @@ func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
 		}
 		expect.Is(t, waits[len(waits)-1], lastBackoff, "last try after")
 		expect.Is(t, (*health)[3], fleet.Health{Status: fleet.Offline, Reason: "it broke", PID: 5, Restarts: 7}, "report")
-		if h := (*health)[4]; h.Status != fleet.Failed || h.Reason != "it broke (failed 5 times in a row; trying on)" {
-			t.Errorf("report %+v", h)
-		}
+		h := (*health)[4]
+		expect.True(t, h.Status == fleet.Failed && h.Reason == "it broke (failed 5 times in a row; trying on)", "report %+v", h)
 		k.Well()
 		k.Fail(strings.Repeat("x", 2000))
-		if h := (*health)[len(*health)-1]; h.Status != fleet.Offline || len(h.Reason) > maxReason {
-			t.Errorf("report %s of %d bytes", h.Status, len(h.Reason))
-		}
+		h = (*health)[len(*health)-1]
+		expect.True(t, h.Status == fleet.Offline && len(h.Reason) <= maxReason, "report %s of %d bytes", h.Status, len(h.Reason))
 		k.Close()
 	})
 }
@@ -84,9 +82,7 @@ func TestATryWaitsForThePausesEnd(t *testing.T) {
 		<-paused
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if len(tries) != 1 || k.Paused() != nil {
-			t.Errorf("%d tries", len(tries))
-		}
+		expect.True(t, len(tries) == 1 && k.Paused() == nil, "%d tries", len(tries))
 		k.Close()
 	})
 }
@@ -106,7 +102,6 @@ func TestAnEndingMakesTheOutcome(t *testing.T) {
 			t.Errorf("%s: %+v %+v", how, out, out.Error)
 		}
 	}
-	if out := Running.Outcome(good, ""); out.Status != task.Succeeded || out.Error != nil {
-		t.Errorf("an ending that is none: %+v", out)
-	}
+	out := Running.Outcome(good, "")
+	expect.True(t, out.Status == task.Succeeded && out.Error == nil, "an ending that is none: %+v", out)
 }

@@ -6,6 +6,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
+	"swarmdeck/expect"
 )
 
 func TestWhatModelsAreToldIsMasked(t *testing.T) {
@@ -25,7 +26,5 @@ func TestWhatModelsAreToldIsMasked(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if call.Messages[0].Parts[0].Text != "it is geheim" || len(heard) != 2 {
-		t.Error("what was said was changed")
-	}
+	expect.True(t, call.Messages[0].Parts[0].Text == "it is geheim" && len(heard) == 2, "what was said was changed")
 }

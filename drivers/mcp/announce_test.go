@@ -22,9 +22,8 @@ func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 	ctx := t.Context()
 	live := expect.Of(h.eng.DAG.Record(ctx, core.Self(lab, "recorder"), dag.RunInfo{AgentID: "Sony", Reason: "user"}))(t)
 	for range 2 {
-		if _, r := h.ends(t, alice, "actor", "announce", "{}"); r.Status != task.Succeeded {
-			t.Fatalf("%+v", r.Error)
-		}
+		_, r := h.ends(t, alice, "actor", "announce", "{}")
+		expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	}
 	var found []dag.Recorded
 	expect.Await(t, "the notice", func() bool {
@@ -32,9 +31,8 @@ func TestWhatAServerAnnouncesIsInTheRecordOfRunsThatGoOn(t *testing.T) {
 		found = page.Items
 		return err == nil && len(found) > 0
 	})
-	if e := found[0].Event; e.RunID != live.RunID() || e.Body.(*dag.MCPListChanged).Server != "actor" {
-		t.Errorf("%+v", e)
-	}
+	e := found[0].Event
+	expect.True(t, e.RunID == live.RunID() && e.Body.(*dag.MCPListChanged).Server == "actor", "%+v", e)
 }
 
 // ear notes what it is told, after it has refused some.
@@ -84,8 +82,7 @@ func TestAServerThatAnnouncesWithoutEndIsHeardNowAndThen(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if n := len(e.heard()); n > 80*(maxAnnounced+2) {
-			t.Errorf("heard %d things in an hour", n)
-		}
+		n := len(e.heard())
+		expect.True(t, n <= 80*(maxAnnounced+2), "heard %d things in an hour", n)
 	})
 }

@@ -53,18 +53,13 @@ func TestAnAgentHasCADAgentsWork(t *testing.T) {
 		{map[string]any{"agent_id": "ann", "method": "entity.create_point"}, "no CAD environment"},
 	} {
 		r := expect.Of(cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "cad_operation", Arguments: c.args}))(t)
-		if said := r.Content[0].(*mcp.TextContent).Text; !r.IsError || !strings.Contains(said, c.want) {
-			t.Errorf("%v: %s, want %q", c.args, said, c.want)
-		}
+		said := r.Content[0].(*mcp.TextContent).Text
+		expect.True(t, r.IsError && strings.Contains(said, c.want), "%v: %s, want %q", c.args, said, c.want)
 	}
 	var agents cadAgentsAnswer
 	use(t, cs, "cad_agents", map[string]any{"status": "error"}, &agents)
-	if len(agents.Agents) != 1 || agents.Agents[0].RoleViolations != 2 || agents.Total != 1 {
-		t.Errorf("%+v", agents)
-	}
+	expect.True(t, len(agents.Agents) == 1 && agents.Agents[0].RoleViolations == 2 && agents.Total == 1, "%+v", agents)
 	var spaces cadWorkspacesAnswer
 	use(t, cs, "cad_workspaces", nil, &spaces)
-	if len(spaces.Workspaces) != 2 || spaces.Workspaces[1].WorkspaceID != "ws_ann" {
-		t.Errorf("%+v", spaces)
-	}
+	expect.True(t, len(spaces.Workspaces) == 2 && spaces.Workspaces[1].WorkspaceID == "ws_ann", "%+v", spaces)
 }

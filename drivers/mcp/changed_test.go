@@ -38,14 +38,12 @@ func (h *house) anew(t *testing.T, tk task.Task, first judge.Approval, path stri
 	})
 	_, err := os.Stat(path)
 	expect.Fails(t, err, "it wrote with a tool that nobody approved")
-	if again := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"}); again.Digest == first.Digest {
-		t.Errorf("the same digest: %s", again.Action.Args)
-	}
+	again := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
+	expect.True(t, again.Digest != first.Digest, "the same digest: %s", again.Action.Args)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
-		t.Errorf("%+v %v", tk, err)
-	}
+	tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
+	expect.True(t, err == nil && tk.Status == task.Succeeded, "%+v %v", tk, err)
 	expect.Of(os.Stat(path))(t)
 }
 
@@ -63,15 +61,13 @@ func voidOnce(t *testing.T, change string) {
 	tk := h.asks(t, path)
 	now := func() string { _, as := c.tools.tool(s, "write_file"); return as }
 	was := now()
-	if _, r := h.ends(t, alice, "actor", change, "{}"); r.Status != task.Succeeded {
-		t.Fatalf("%+v", r.Error)
-	}
+	_, r := h.ends(t, alice, "actor", change, "{}")
+	expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	expect.Await(t, "the new tool", func() bool { return now() != was })
 	first := h.answer(t, "write_file", judge.Answer{Approve: true, Reason: "fine"})
 	h.anew(t, tk, first, path)
-	if a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID); err != nil || a.Status != judge.Voided {
-		t.Errorf("%+v %v", a, err)
-	}
+	a, err := h.eng.Judge.Approval(t.Context(), lab, first.ApprovalID)
+	expect.True(t, err == nil && a.Status == judge.Voided, "%+v %v", a, err)
 }
 
 // TestACallerMayLeaveAServerThatBegins: others wait for it, each as long as it
@@ -141,35 +137,26 @@ func TestWhatAToolWasIsKnownAfterARestart(t *testing.T) {
 	before := as(first, s)
 	expect.No(t, first.learn(s, list))
 	known := as(first, s)
-	if again := as(&definitions{state: dir}, s); again != known || known == before {
-		t.Errorf("%s, then %s, before that was known %s", known, again, before)
-	}
-	if err := first.approve(s, "one", before); err != nil || reads(first, s) {
-		t.Errorf("what was approved before it was known reads: %v", err)
-	}
-	if err := first.approve(s, "one", known); err != nil || !reads(first, s) || !reads(&definitions{state: dir}, s) {
-		t.Errorf("an approval is not known after a restart: %v", err)
-	}
+	again := as(&definitions{state: dir}, s)
+	expect.True(t, again == known && known != before, "%s, then %s, before that was known %s", known, again, before)
+	err := first.approve(s, "one", before)
+	expect.True(t, err == nil && !reads(first, s), "what was approved before it was known reads: %v", err)
+	err = first.approve(s, "one", known)
+	expect.True(t, err == nil && reads(first, s) && reads(&definitions{state: dir}, s), "an approval is not known after a restart: %v", err)
 	changed := s
 	changed.Command = []string{"y"}
-	if as(first, changed) == known || reads(first, changed) {
-		t.Error("the tool of another command is the same")
-	}
+	expect.True(t, as(first, changed) != known && !reads(first, changed), "the tool of another command is the same")
 	list[0].Digest = "d2"
-	if err := first.learn(s, list); err != nil || as(first, s) == known || reads(first, s) {
-		t.Errorf("the tool of which something else is said is the same: %v", err)
-	}
-	if err := first.approve(s, "one", known); err != nil || reads(first, s) {
-		t.Errorf("an approval of what it was reads: %v", err)
-	}
-	if err := first.approve(s, "one", as(first, s)); err != nil || !reads(first, s) {
-		t.Errorf("it was approved anew: %v", err)
-	}
+	err = first.learn(s, list)
+	expect.True(t, err == nil && as(first, s) != known && !reads(first, s), "the tool of which something else is said is the same: %v", err)
+	err = first.approve(s, "one", known)
+	expect.True(t, err == nil && !reads(first, s), "an approval of what it was reads: %v", err)
+	err = first.approve(s, "one", as(first, s))
+	expect.True(t, err == nil && reads(first, s), "it was approved anew: %v", err)
 	for range 2 { // to another command, and back
 		s, changed = changed, s
-		if err := first.learn(s, list); err != nil || reads(first, s) {
-			t.Errorf("an approval outlived the command of its server: %v", err)
-		}
+		err := first.learn(s, list)
+		expect.True(t, err == nil && !reads(first, s), "an approval outlived the command of its server: %v", err)
 	}
 	for _, bad := range []string{"", "{", `{"tools":7}`} {
 		expect.No(t, os.WriteFile(first.path(lab, "a"), []byte(bad), 0o600))

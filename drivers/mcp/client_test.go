@@ -129,9 +129,7 @@ func guests(t *testing.T) (*house, *Client) {
 	})
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, c.Close(), nil)
 	})
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})
@@ -161,13 +159,9 @@ func (h *house) ends(t *testing.T, by core.Caller, server, tool, args string) (t
 func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 	h, _ := guests(t)
 	list, err := h.eng.Tools.List(t.Context(), lab, "actor")
-	if err != nil || len(list) == 0 {
-		t.Fatalf("%v %v", list, err)
-	}
+	expect.Must(t, err == nil && len(list) != 0, "%v %v", list, err)
 	for _, tool := range list {
-		if strings.ContainsAny(tool.Description, "\x1b\u202e") {
-			t.Errorf("%q", tool.Description)
-		}
+		expect.True(t, !strings.ContainsAny(tool.Description, "\x1b\u202e"), "%q", tool.Description)
 	}
 	tk, r := h.ends(t, alice, "actor", "list", "{}")
 	if tk.Status != task.Succeeded || strings.Contains(string(r.Output), "of the engine") || !strings.Contains(string(r.Output), "/t_lab/actor") || strings.Contains(string(r.Output), `\u001b`) {
@@ -183,21 +177,16 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 		tk, _ = h.ends(t, agent, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path))
 	}()
 	h.answer(t, "write_file", judge.Answer{Reason: "no"})
-	if tk := <-over; tk.Status != task.Blocked {
-		t.Errorf("%s", tk.Status)
-	}
+	expect.Is(t, (<-over).Status, task.Blocked)
 	_, err = os.Stat(path)
 	expect.Fails(t, err, "it wrote")
-	if tk, _ := h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path)); tk.Status != task.Succeeded {
-		t.Errorf("%s", tk.Status)
-	}
+	tk, _ = h.ends(t, alice, "actor", "write_file", fmt.Sprintf(`{"path":%q}`, path))
+	expect.True(t, tk.Status == task.Succeeded, "%s", tk.Status)
 	expect.Of(os.Stat(path))(t)
-	if _, r := h.ends(t, alice, "actor", "fail", "{}"); r.Error == nil || r.Error.Code != "tool_error" || !strings.Contains(r.Error.Message, "it can't") {
-		t.Errorf("%+v", r.Error)
-	}
-	if _, r := h.ends(t, alice, "actor", "nothing", "{}"); r.Error == nil || r.Error.Code != "not_found" {
-		t.Errorf("%+v", r.Error)
-	}
+	_, r = h.ends(t, alice, "actor", "fail", "{}")
+	expect.True(t, r.Error != nil && r.Error.Code == "tool_error" && strings.Contains(r.Error.Message, "it can't"), "%+v", r.Error)
+	_, r = h.ends(t, alice, "actor", "nothing", "{}")
+	expect.True(t, r.Error != nil && r.Error.Code == "not_found", "%+v", r.Error)
 	for _, bad := range []string{`{"server":"elsewhere","tool":"x"}`, `{"server":"actor"}`, `{"server":"actor","tool":"x","args":1}`, `{"server":"actor","tool":"x","more":1}`} {
 		_, err = h.eng.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: Kind, Input: core.Raw(bad)})
 		expect.Fails(t, err, bad)
@@ -206,35 +195,28 @@ func TestToolsOfAServerAreTasksThatAreJudged(t *testing.T) {
 
 func TestANewToolOfAServerIsSeen(t *testing.T) {
 	h, _ := guests(t)
-	if _, r := h.ends(t, alice, "actor", "grow", "{}"); r.Status != task.Succeeded {
-		t.Fatalf("%+v", r.Error)
-	}
+	_, r := h.ends(t, alice, "actor", "grow", "{}")
+	expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	expect.Await(t, "the new tool", func() bool {
 		list, err := h.eng.Tools.List(t.Context(), lab, "actor")
 		return err == nil && slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Name == "grown" })
 	})
-	if _, r := h.ends(t, alice, "actor", "grown", "{}"); r.Status != task.Succeeded {
-		t.Errorf("%+v", r.Error)
-	}
+	_, r = h.ends(t, alice, "actor", "grown", "{}")
+	expect.True(t, r.Status == task.Succeeded, "%+v", r.Error)
 }
 
 func TestAServerThatDiesIsBegunAnew(t *testing.T) {
 	h, _ := guests(t)
-	if _, r := h.ends(t, alice, "actor", "die", "{}"); r.Status != task.Failed || r.Error.Code != "unavailable" {
-		t.Errorf("%+v", r.Error)
-	}
-	if _, r := h.ends(t, alice, "actor", "list", "{}"); r.Status != task.Succeeded {
-		t.Errorf("%+v", r.Error)
-	}
+	_, r := h.ends(t, alice, "actor", "die", "{}")
+	expect.True(t, r.Status == task.Failed && r.Error.Code == "unavailable", "%+v", r.Error)
+	_, r = h.ends(t, alice, "actor", "list", "{}")
+	expect.True(t, r.Status == task.Succeeded, "%+v", r.Error)
 	// One that never begins is not tried all the time.
 	h.know(t, tools.Server{Name: "broken", Command: []string{"sh", "-c", "echo no such module >&2; exit 1"}})
 	_, err := h.eng.Tools.List(t.Context(), lab, "broken")
-	if err == nil {
-		t.Fatal("it began")
-	}
-	if _, err = h.eng.Tools.List(t.Context(), lab, "broken"); err == nil || !strings.Contains(err.Error(), "next attempt") {
-		t.Errorf("%v", err)
-	}
+	expect.Must(t, err != nil, "it began")
+	_, err = h.eng.Tools.List(t.Context(), lab, "broken")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "next attempt"), "%v", err)
 }
 
 func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
@@ -243,13 +225,11 @@ func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	token := expect.Of(tokens.Issue(person))(t)
 	t.Setenv("FAR_TOKEN", "Bearer "+token)
 	h.know(t, tools.Server{Name: "far", URL: h.web(t, tokens), Headers: map[string]string{"Authorization": "FAR_TOKEN"}})
-	if _, r := h.ends(t, alice, "far", "list_agents", "{}"); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `"total_count":1`) {
-		t.Errorf("%s %+v", r.Output, r.Error)
-	}
+	_, r := h.ends(t, alice, "far", "list_agents", "{}")
+	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), `"total_count":1`), "%s %+v", r.Output, r.Error)
 	h.know(t, tools.Server{Name: "poor", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "NOT_SET_AT_ALL"}})
-	if _, err := h.eng.Tools.List(t.Context(), lab, "poor"); err == nil || !strings.Contains(err.Error(), "NOT_SET_AT_ALL") {
-		t.Errorf("%v", err)
-	}
+	_, err := h.eng.Tools.List(t.Context(), lab, "poor")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "NOT_SET_AT_ALL"), "%v", err)
 }
 
 func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
@@ -267,9 +247,8 @@ func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 		h.know(t, tools.Server{Name: name, URL: far.URL})
 		_, err := h.eng.Tools.List(t.Context(), lab, name)
 		expect.Fails(t, err, name)
-		if n := sent.Load(); n > 100 {
-			t.Errorf("%s: %d MiB were read", name, n)
-		}
+		n := sent.Load()
+		expect.True(t, n <= 100, "%s: %d MiB were read", name, n)
 	}
 }
 
@@ -286,9 +265,8 @@ func TestRealServers(t *testing.T) {
 	var all sync.WaitGroup
 	calls := func(server, tool, args, part string) {
 		all.Go(func() {
-			if _, r := h.ends(t, alice, server, tool, args); r.Status != task.Succeeded || !strings.Contains(string(r.Output), part) {
-				t.Errorf("%s.%s: %s %+v", server, tool, r.Output, r.Error)
-			}
+			_, r := h.ends(t, alice, server, tool, args)
+			expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), part), "%s.%s: %s %+v", server, tool, r.Output, r.Error)
 		})
 	}
 	calls("filesystem", "read_text_file", fmt.Sprintf(`{"path":%q}`, filepath.Join(box, "a.txt")), "hello")
@@ -297,9 +275,8 @@ func TestRealServers(t *testing.T) {
 	all.Wait()
 	calls("memory", "search_nodes", `{"query":"deck"}`, "floats")
 	all.Wait()
-	if _, r := h.ends(t, alice, "filesystem", "read_text_file", `{"path":"/etc/hostname"}`); r.Error == nil || r.Error.Code != "tool_error" {
-		t.Errorf("outside of its directory: %+v", r)
-	}
+	_, r := h.ends(t, alice, "filesystem", "read_text_file", `{"path":"/etc/hostname"}`)
+	expect.True(t, r.Error != nil && r.Error.Code == "tool_error", "outside of its directory: %+v", r)
 	over := make(chan task.Task, 1)
 	go func() {
 		var tk task.Task
@@ -307,9 +284,7 @@ func TestRealServers(t *testing.T) {
 		tk, _ = h.ends(t, core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "filesystem", "write_file", fmt.Sprintf(`{"path":%q,"content":"x"}`, filepath.Join(box, "b.txt")))
 	}()
 	h.answer(t, "write_file", judge.Answer{Reason: "no"})
-	if tk := <-over; tk.Status != task.Blocked {
-		t.Error(tk.Status)
-	}
+	expect.Is(t, (<-over).Status, task.Blocked)
 	_, err := os.Stat(filepath.Join(box, "b.txt"))
 	expect.Fails(t, err, "it wrote what was denied")
 }
@@ -345,12 +320,9 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // the call is under way, or just before: the answer is the same
 	expect.No(t, syscall.Kill(pid, syscall.SIGKILL))
 	r := <-over
-	if r.Error == nil || r.Error.Code != "unavailable" || !strings.Contains(r.Error.Message, "server everything") {
-		t.Errorf("%+v", r.Error)
-	}
-	if _, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`); r.Status != task.Succeeded {
-		t.Errorf("the next call: %+v", r.Error)
-	}
+	expect.True(t, r.Error != nil && r.Error.Code == "unavailable" && strings.Contains(r.Error.Message, "server everything"), "%+v", r.Error)
+	_, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`)
+	expect.True(t, r.Status == task.Succeeded, "the next call: %+v", r.Error)
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	expect.Fails(t, err, "the killed server was not reaped")
 }
@@ -366,9 +338,7 @@ func FuzzArguments(f *testing.F) {
 				continue
 			}
 			again, err := checkArgs(tool.params, args)
-			if err != nil || string(again) != string(args) {
-				t.Errorf("%s: %s then %s, %v", tool.name, args, again, err)
-			}
+			expect.True(t, err == nil && string(again) == string(args), "%s: %s then %s, %v", tool.name, args, again, err)
 		}
 	})
 }
@@ -415,12 +385,10 @@ func TestAServerThatSaysNothingIsAWorker(t *testing.T) {
 		}
 		c.s.Read = append(c.s.Read, filepath.Dir(self))
 		h.know(t, c.s)
-		if tk, r := h.ends(t, alice, c.name, "list", "{}"); tk.Status != task.Succeeded {
-			t.Errorf("%s: %s %+v", c.name, tk.Status, r.Error)
-		}
-		if _, err := os.Stat(secret + ".seen"); (err == nil) != c.seen {
-			t.Errorf("%s: seen and written %v, want %v", c.name, err == nil, c.seen)
-		}
+		tk, r := h.ends(t, alice, c.name, "list", "{}")
+		expect.True(t, tk.Status == task.Succeeded, "%s: %s %+v", c.name, tk.Status, r.Error)
+		_, err := os.Stat(secret + ".seen")
+		expect.True(t, (err == nil) == c.seen, "%s: seen and written %v, want %v", c.name, err == nil, c.seen)
 	}
 }
 
@@ -430,9 +398,8 @@ func TestServersThatAreRefused(t *testing.T) {
 		"read":    {Name: "x", Command: []string{"x"}, Places: files.Places{Read: []string{"etc"}}},
 		"write":   {Name: "x", Command: []string{"x"}, Places: files.Places{Write: []string{"/"}}},
 	} {
-		if err := s.Check(); err == nil || core.AsError(err).Details["field"] != field {
-			t.Errorf("%+v: %v", s, err)
-		}
+		err := s.Check()
+		expect.True(t, err != nil && core.AsError(err).Details["field"] == field, "%+v: %v", s, err)
 	}
 	far := tools.Server{Name: "x", URL: "http://x", Profile: "worker"}
 	expect.Fails(t, far.Check(), "a profile beside a URL")

@@ -28,9 +28,8 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 	go create(want)
 	a := h.answer(t, "create_agent", judge.Answer{Approve: true})
 	expect.Has(t, string(a.Action.Args), `"like":"Sony"`, "the card says")
-	if out := <-made; out.Agent.Name != "Zed" || !strings.Contains(out.Message, "Zed shares "+h.dir) {
-		t.Errorf("%+v", out)
-	}
+	out := <-made
+	expect.True(t, out.Agent.Name == "Zed" && strings.Contains(out.Message, "Zed shares "+h.dir), "%+v", out)
 	want["name"], want["command"] = "Yves", "head -n 1 | cat"
 	go create(want)
 	h.answer(t, "create_agent", judge.Answer{Approve: true})
@@ -53,9 +52,8 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 				args[name] = map[string]any{"name": "Xia", "project": "P", "task": "wait"}[name]
 			}
 		}
-		if e := refusal(t, cs, "create_agent", args); e.Code != core.InvalidInput || e.Details["field"] != field {
-			t.Errorf("%v: %+v", args, e)
-		}
+		e := refusal(t, cs, "create_agent", args)
+		expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == field, "%v: %+v", args, e)
 	}
 	open, err := h.eng.Judge.Open(t.Context(), lab)
 	if err != nil || slices.ContainsFunc(open, func(a judge.Approval) bool { return a.Action.Tool != "" }) {
@@ -73,9 +71,7 @@ func TestACallIsToldWhatBecomesOfACredential(t *testing.T) {
 	use(t, cs, "dispatch_task", map[string]any{"kind": "exec.run", "input": map[string]any{
 		"argv": []string{"true"}, "env": map[string]any{"API_TOKEN": "abcdefghij0123456789"},
 	}}, &out)
-	if !strings.Contains(out.Message, "dispatched task") || !strings.Contains(out.Message, "API_TOKEN") {
-		t.Errorf("%q", out.Message)
-	}
+	expect.True(t, strings.Contains(out.Message, "dispatched task") && strings.Contains(out.Message, "API_TOKEN"), "%q", out.Message)
 }
 
 func TestAMessageCarriesTheTaskOfWhoSendsIt(t *testing.T) {
@@ -93,7 +89,6 @@ func TestAMessageCarriesTheTaskOfWhoSendsIt(t *testing.T) {
 		use(t, cs, "publish_message", map[string]any{"topic": "a.b", "payload": map[string]any{}}, &out)
 	}()
 	h.answer(t, "publish_message", judge.Answer{Approve: true})
-	if m := (<-sent).Message; m.TaskID != given.TaskID || m.TraceID != given.TraceID || m.SenderID != "Sony" {
-		t.Errorf("%+v", m)
-	}
+	m := (<-sent).Message
+	expect.True(t, m.TaskID == given.TaskID && m.TraceID == given.TraceID && m.SenderID == "Sony", "%+v", m)
 }

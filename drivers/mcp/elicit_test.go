@@ -96,18 +96,14 @@ func TestAServersQuestionIsAnsweredByAPerson(t *testing.T) {
 				t.Errorf("%+v %v", now, err)
 			}
 			_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"A"}`)})
-			if err == nil || !strings.Contains(err.Error(), "content.name: 1 characters is not allowed") {
-				t.Errorf("%v", err)
-			}
+			expect.True(t, err != nil && strings.Contains(err.Error(), "content.name: 1 characters is not allowed"), "%v", err)
 			_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
 			expect.No(t, err)
 			if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), `{\"action\":\"accept\",\"content\":{\"age\":7,\"name\":\"Ada\"},\"why\":null}`) {
 				t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
 			}
 			a, err = h.eng.Judge.Approval(t.Context(), lab, a.ApprovalID)
-			if err != nil || string(a.Content) != `{"age":7,"name":"Ada"}` || a.UsedAt.IsZero() {
-				t.Errorf("%+v %v", a, err)
-			}
+			expect.True(t, err == nil && string(a.Content) == `{"age":7,"name":"Ada"}` && !a.UsedAt.IsZero(), "%+v %v", a, err)
 			for how, ans := range map[string]judge.Answer{"decline": {Reason: "no"}, "cancel": {Reason: "no", Abort: true}} {
 				tk, a := h.asking(t, "curious", "ask", wish)
 				expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans))(t)
@@ -138,13 +134,11 @@ func TestWhatIsNoQuestionIsDeclinedWithAReason(t *testing.T) {
 			t.Errorf("%.80s: %s %s %+v", args, r.Status, r.Output, r.Error)
 		}
 		lines, _, err := h.eng.Tasks.Log(t.Context(), lab, tk.TaskID, 0, 100)
-		if log := string(core.MustEncode(lines)); err != nil || !strings.Contains(log, want) {
-			t.Errorf("%.80s: %s %v", args, log, err)
-		}
+		log := string(core.MustEncode(lines))
+		expect.True(t, err == nil && strings.Contains(log, want), "%.80s: %s %v", args, log, err)
 	}
-	if open, err := h.eng.Judge.Open(t.Context(), lab); err != nil || len(open) != 0 {
-		t.Errorf("%+v %v", open, err)
-	}
+	open, err := h.eng.Judge.Open(t.Context(), lab)
+	expect.True(t, err == nil && len(open) == 0, "%+v %v", open, err)
 }
 
 // many are n properties.
@@ -169,9 +163,8 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 	})
 	_, err = h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
 	expect.No(t, err)
-	if r := h.over(t, first); r.Status != task.Succeeded {
-		t.Errorf("%+v", r.Error)
-	}
+	r := h.over(t, first)
+	expect.True(t, r.Status == task.Succeeded, "%+v", r.Error)
 	var both judge.Approval
 	expect.Await(t, "the second question", func() bool {
 		open := expect.Of(h.eng.Judge.Open(t.Context(), lab))(t)
@@ -180,14 +173,12 @@ func TestAQuestionThatMayBeOfSeveralCallsBelongsToNone(t *testing.T) {
 		}
 		return len(open) == 1
 	})
-	if q, err := both.Question(); err != nil || both.TaskID != "" && both.TaskID != second.TaskID || both.TaskID == "" && len(q.Tasks) != 2 {
-		t.Errorf("%+v %v", both, err)
-	}
+	q, err := both.Question()
+	expect.True(t, err == nil && (both.TaskID == "" || both.TaskID == second.TaskID) && (both.TaskID != "" || len(q.Tasks) == 2), "%+v %v", both, err)
 	_, err = h.eng.Judge.Answer(t.Context(), alice, both.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Bob"}`)})
 	expect.No(t, err)
-	if r := h.over(t, second); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "Bob") {
-		t.Errorf("%s %+v", r.Output, r.Error)
-	}
+	r = h.over(t, second)
+	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), "Bob"), "%s %+v", r.Output, r.Error)
 }
 
 func TestAQuestionEndsWithItsCall(t *testing.T) {
@@ -196,9 +187,8 @@ func TestAQuestionEndsWithItsCall(t *testing.T) {
 		h.know(t, tools.Server{Name: "curious", URL: curious(t, era)})
 		tk, a := h.asking(t, "curious", "ask", wish)
 		expect.Of(h.eng.Swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
-		if r := h.over(t, tk); r.Status != task.Cancelled {
-			t.Errorf("%+v", r)
-		}
+		r := h.over(t, tk)
+		expect.True(t, r.Status == task.Cancelled, "%+v", r)
 		expect.Await(t, "it is void", func() bool {
 			now, err := h.eng.Judge.Approval(t.Context(), lab, a.ApprovalID)
 			return err == nil && now.Status == judge.Voided
@@ -214,9 +204,7 @@ func TestARealServersQuestionIsAnswered(t *testing.T) {
 		Name: "everything", Command: []string{filepath.Join(bin, "mcp-server-everything")}, Env: map[string]string{"PATH": bin + ":" + os.Getenv("PATH")},
 	})
 	tk, a := h.asking(t, "everything", "trigger-elicitation-request", "{}")
-	if a.Subject.Headline != "answer everything's question" || !strings.Contains(string(a.Action.Args), "Your full, legal name") {
-		t.Errorf("%+v", a)
-	}
+	expect.True(t, a.Subject.Headline == "answer everything's question" && strings.Contains(string(a.Action.Args), "Your full, legal name"), "%+v", a)
 	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada Lovelace","titledSingleSelectEnum":"hero-3"}`)})
 	expect.No(t, err)
 	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "Name: Ada Lovelace") || !strings.Contains(string(r.Output), "hero-3") {
@@ -224,7 +212,6 @@ func TestARealServersQuestionIsAnswered(t *testing.T) {
 	}
 	tk, a = h.asking(t, "everything", "trigger-elicitation-request", "{}")
 	expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Reason: "not from me"}))(t)
-	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "declined") {
-		t.Errorf("%s %s %+v", r.Status, r.Output, r.Error)
-	}
+	r := h.over(t, tk)
+	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), "declined"), "%s %s %+v", r.Status, r.Output, r.Error)
 }

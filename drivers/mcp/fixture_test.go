@@ -81,13 +81,9 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	t.Cleanup(func() {
 		_ = h.srv.Close()
 		cancel()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-ran, nil)
 		_ = h.eng.Close()
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, db.Close(), nil)
 	})
 	for tenant, name := range map[string]string{lab: "Sony", other: "Papi"} {
 		by := alice
@@ -126,9 +122,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 		_ = cs.Close()
 		cancel()
 		_ = inR.Close()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-served, nil)
 	})
 	return cs
 }
@@ -142,9 +136,7 @@ func (h *house) web(t *testing.T, tokens *Tokens) string {
 	go func() { served <- Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-served, nil)
 	})
 	return "http://" + l.Addr().String() + Path
 }
@@ -178,9 +170,7 @@ func use(t *testing.T, cs *mcp.ClientSession, name string, args any, out any) {
 	r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
 	expect.No(t, err, name)
 	said := r.Content[0].(*mcp.TextContent).Text
-	if r.IsError {
-		t.Fatalf("%s: %s", name, said)
-	}
+	expect.Must(t, !r.IsError, "%s: %s", name, said)
 	if out != nil {
 		expect.No(t, json.Unmarshal([]byte(said), out), name, "in", said)
 	}
@@ -195,9 +185,8 @@ func refusal(t *testing.T, cs *mcp.ClientSession, name string, args any) core.Er
 		Error core.Error `json:"error"`
 	}
 	said := r.Content[0].(*mcp.TextContent).Text
-	if err := json.Unmarshal([]byte(said), &out); err != nil || !r.IsError {
-		t.Fatalf("%s %v: not refused: %v %s", name, args, err, said)
-	}
+	err = json.Unmarshal([]byte(said), &out)
+	expect.Must(t, err == nil && r.IsError, "%s %v: not refused: %v %s", name, args, err, said)
 	return out.Error
 }
 

@@ -31,9 +31,8 @@ func TestAnAgentAsksForAGrantAndUsesIt(t *testing.T) {
 				"what needs none":    {ask(map[string]any{"tool": "list_agents"}), core.InvalidInput},
 				"what is destroyed":  {ask(map[string]any{"tool": "delete_agent"}), core.InvalidInput},
 			} {
-				if e := refusal(t, cs, "request_grant", c.args); e.Code != c.want {
-					t.Errorf("%s: %+v", what, e)
-				}
+				e := refusal(t, cs, "request_grant", c.args)
+				expect.True(t, e.Code == c.want, "%s: %+v", what, e)
 			}
 			var asked struct {
 				Approval struct {

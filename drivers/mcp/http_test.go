@@ -60,9 +60,8 @@ func TestRequestsThatAreNoCallsAreRefusedAndAudited(t *testing.T) {
 	for range 20 {
 		_ = post(t, url, "", `{}`)
 	}
-	if n := len(h.events(t, lab, "mcp.refused")); n < 6 || n > 6+int(time.Since(began)/time.Second) {
-		t.Errorf("%d refusals audited after a flood, want 6 and one for each second of it", n)
-	}
+	n := len(h.events(t, lab, "mcp.refused"))
+	expect.True(t, n >= 6 && n <= 6+int(time.Since(began)/time.Second), "%d refusals audited after a flood, want 6 and one for each second of it", n)
 }
 
 func TestATokenOpensItsTenantOnly(t *testing.T) {
@@ -80,13 +79,10 @@ func TestATokenOpensItsTenantOnly(t *testing.T) {
 			cs := expect.Of(dial(t, url, token, era, nil))(t)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
-			if list.Total != 1 || list.Agents[0].Name != want {
-				t.Errorf("%s in %s sees %+v", token, era, list)
-			}
+			expect.True(t, list.Total == 1 && list.Agents[0].Name == want, "%s in %s sees %+v", token, era, list)
 			hidden := map[string]string{"Sony": "Papi", "Papi": "Sony"}[want]
-			if e := refusal(t, cs, "show_agent", map[string]any{"agent_name": hidden}); e.Code != core.Denied {
-				t.Errorf("%s in %s: %+v", token, era, e)
-			}
+			e := refusal(t, cs, "show_agent", map[string]any{"agent_name": hidden})
+			expect.True(t, e.Code == core.Denied, "%s in %s: %+v", token, era, e)
 			if e := refusal(t, cs, "start_agent_task", map[string]any{"agent_name": "Sony", "task": ""}); token == "the-token-of-vera" && e.Code != core.Denied {
 				t.Errorf("a viewer: %+v", e)
 			}
@@ -108,9 +104,8 @@ func TestAFileOfTokensIsReadStrictly(t *testing.T) {
 		`tokens: [{agent: a, sha256: zz}]`:                                                   "64 hex digits",
 		`token: 1`:                                                                           "unknown field",
 	} {
-		if _, err := LoadTokens("t.yaml", []byte(text), lab); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err := LoadTokens("t.yaml", []byte(text), lab)
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", text, err)
 	}
 }
 
@@ -120,9 +115,7 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 	g := NewGateway(self, Options{})
 	g.Open(h.eng)
 	defer func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, g.Close(), nil)
 	}()
 	a := expect.Of(h.eng.Fleet.Agent(t.Context(), lab, "Sony"))(t)
 	first := expect.Of(g.Launch(a))(t)
@@ -136,9 +129,7 @@ func TestAnAgentsProgramReachesItsEngineThroughTheRelay(t *testing.T) {
 		go func() { relayed <- Relay(ctx, l.Env["SWARMDECK_MCP_URL"], l.Env["SWARMDECK_MCP_TOKEN"], inR, outW) }()
 		cs, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).
 			Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
-		if err != nil {
-			t.Fatal(era, err)
-		}
+		expect.No(t, err, era)
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
 		expect.Is(t, list.Total, 1, list)

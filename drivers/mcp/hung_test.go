@@ -97,9 +97,7 @@ func impatient(t *testing.T, how string) *house {
 	})
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, c.Close(), nil)
 	})
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "hangs", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "hangs", "HANGS": how}, CallTimeoutS: 1})
@@ -110,9 +108,7 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 	h := impatient(t, "")
 	life := func() string {
 		_, r := h.ends(t, alice, "hangs", "begun", "{}")
-		if r.Status != task.Succeeded {
-			t.Fatalf("%+v", r.Error)
-		}
+		expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 		return string(r.Output)
 	}
 	first := life()
@@ -126,17 +122,15 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 	if _, r = h.ends(t, alice, "hangs", "deaf", "{}"); r.Error == nil || r.Error.Code != "timeout" || r.Error.Retryable || !strings.Contains(r.Error.Message, "is begun anew") {
 		t.Errorf("%+v", r.Error)
 	}
-	if now := life(); now == first {
-		t.Errorf("%s: it is the same", now)
-	}
+	now := life()
+	expect.True(t, now != first, "%s: it is the same", now)
 }
 
 func TestAServerThatListsNoToolsIsBegunAnew(t *testing.T) {
 	h := impatient(t, "list")
 	for range 2 {
-		if _, err := h.eng.Tools.List(t.Context(), lab, "hangs"); err == nil || !strings.Contains(err.Error(), "did not list its tools within 8s, and is begun anew") {
-			t.Errorf("%v", err)
-		}
+		_, err := h.eng.Tools.List(t.Context(), lab, "hangs")
+		expect.True(t, err != nil && strings.Contains(err.Error(), "did not list its tools within 8s, and is begun anew"), "%v", err)
 	}
 }
 
@@ -146,17 +140,14 @@ func TestAPersonsTimeIsNotTheServers(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond) // longer than the server has
 	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
 	expect.No(t, err)
-	if r := h.over(t, tk); r.Status != task.Succeeded || !strings.Contains(string(r.Output), "asked") {
-		t.Errorf("%s %+v", r.Output, r.Error)
-	}
+	r := h.over(t, tk)
+	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), "asked"), "%s %+v", r.Output, r.Error)
 }
 
 func TestWhatAServerSaysThatIsNoMessageIsPassedOver(t *testing.T) {
 	h := impatient(t, "")
 	tk, r := h.ends(t, alice, "hangs", "babble", "{}")
-	if r.Status != task.Succeeded || !strings.Contains(string(r.Output), "babbled") {
-		t.Fatalf("%s %+v", r.Output, r.Error)
-	}
+	expect.Must(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), "babbled"), "%s %+v", r.Output, r.Error)
 	var said []string
 	expect.Await(t, "the log", func() bool {
 		lines, _, err := h.eng.Tasks.Log(t.Context(), lab, tk.TaskID, 0, 100)

@@ -195,27 +195,21 @@ func TestTheInspectorCallsEveryTool(t *testing.T) {
 		if c.late {
 			wanted = 5
 		}
-		if want := fill.Replace(c.want); code != wanted || !strings.Contains(result, want) {
-			t.Errorf("%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
-		}
+		want := fill.Replace(c.want)
+		expect.True(t, code == wanted && strings.Contains(result, want), "%s %q: exit code %d, no %s in %s", c.tool, args, code, want, result)
 		if c.keep != "" {
 			_, rest, _ := strings.Cut(result, `"`+c.keep+`":"`)
 			value, _, _ := strings.Cut(rest, `"`)
 			kept = append(kept, "$"+c.keep, value)
 		}
 		called = append(called, c.tool)
-		if !has(i.events(t, lab, "tool.requested"), fmt.Sprintf(`"tool":%q`, c.tool)) {
-			t.Errorf("%s: no decision is in the log", c.tool)
-		}
+		expect.True(t, has(i.events(t, lab, "tool.requested"), fmt.Sprintf(`"tool":%q`, c.tool)), "%s: no decision is in the log", c.tool)
 	}
 	for _, tool := range i.srv.order {
-		if !slices.Contains(called, tool.name) {
-			t.Errorf("%s was not called", tool.name)
-		}
+		expect.True(t, slices.Contains(called, tool.name), "%s was not called", tool.name)
 	}
-	if bad := i.events(t, lab, "mcp.refused"); len(bad) > 0 {
-		t.Errorf("refused: %v", bad)
-	}
+	bad := i.events(t, lab, "mcp.refused")
+	expect.True(t, len(bad) == 0, "refused: %v", bad)
 }
 
 // TestTheInspectorIsRefusedWhatItMayNot has one call of each sort that is

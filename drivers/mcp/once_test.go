@@ -31,8 +31,7 @@ func TestACallThatWasGivenUpIsMadeAgainOnlyIfItDidNothing(t *testing.T) {
 			effects++
 			return &mcp.CallToolResult{}, true, nil
 		})
-		if want := map[bool]int{true: 1, false: 2}[allowed]; effects != want {
-			t.Errorf("allowed %v: %d effects, want %d", allowed, effects, want)
-		}
+		want := map[bool]int{true: 1, false: 2}[allowed]
+		expect.True(t, effects == want, "allowed %v: %d effects, want %d", allowed, effects, want)
 	}
 }

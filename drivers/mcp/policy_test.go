@@ -44,13 +44,9 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
 			})
 			list, err := cs.ListResources(t.Context(), nil)
-			if err != nil || len(list.Resources) != 4 {
-				t.Fatalf("%v %v", list, err)
-			}
+			expect.Must(t, err == nil && len(list.Resources) == 4, "%v %v", list, err)
 			r, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: policyURI})
-			if err != nil || !strings.Contains(r.Contents[0].Text, `"own.agent"`) {
-				t.Fatalf("%v", err)
-			}
+			expect.Must(t, err == nil && strings.Contains(r.Contents[0].Text, `"own.agent"`), "%v", err)
 			expect.No(t, cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: rulesURI}))
 			if era == "2026-07-28" {
 				expect.Await(t, "the server's word", func() bool { return h.acknowledged.Load() == 1 }) // the client returns before it
@@ -71,9 +67,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 				t.Fatal("no update")
 			}
 			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})
-			if err != nil || !strings.Contains(r.Contents[0].Text, `"send_message"`) {
-				t.Errorf("%v %v", r, err)
-			}
+			expect.True(t, err == nil && strings.Contains(r.Contents[0].Text, `"send_message"`), "%v %v", r, err)
 			sent = make(chan struct{})
 			send() // the rule stands in for the person
 			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "resource://elsewhere"}); err == nil && era != "2026-07-28" {

@@ -36,15 +36,13 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 			cs := h.stdio(t, sony, era, nil)
 			var made, gone policyOut
 			use(t, cs, "propose_policy", map[string]any{"kind": "rules", "source": tinyPolicy, "tests": tinyCase}, &made)
-			if p := made.Policy; p.Status != "proposal" || p.ProposedBy != "Sony" || p.ProposedKind != core.Agent {
-				t.Fatalf("%+v", made)
-			}
+			p := made.Policy
+			expect.Must(t, p.Status == "proposal" && p.ProposedBy == "Sony" && p.ProposedKind == core.Agent, "%+v", made)
 			arg := map[string]any{"policy_id": made.Policy.PolicyID}
 			var tested testedPolicy
 			use(t, cs, "test_policy", arg, &tested)
-			if s := tested.Policy.TestsSummary; s == nil || s.Passed != 2 || !tested.Cases[0].Passed {
-				t.Errorf("%+v", tested)
-			}
+			s := tested.Policy.TestsSummary
+			expect.True(t, s != nil && s.Passed == 2 && tested.Cases[0].Passed, "%+v", tested)
 			var rep judge.BacktestReport
 			use(t, cs, "backtest_policy", arg, &rep)
 			expect.Is(t, rep.Version, made.Policy.Version, rep)
@@ -52,9 +50,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 			for _, name := range []string{"activate_policy", "restore_policy", "approve"} {
 				_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg})
 				expect.Fails(t, err, name)
-				if !has(h.events(t, lab, "mcp.refused"), name) {
-					t.Errorf("%s: the refusal is not in the log", name)
-				}
+				expect.True(t, has(h.events(t, lab, "mcp.refused"), name), "%s: the refusal is not in the log", name)
 			}
 			robot := sony.caller()
 			for what, try := range map[string]func() error{
@@ -66,18 +62,16 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 					return err
 				},
 			} {
-				if err := try(); err == nil || core.AsError(err).Code != core.Denied {
-					t.Errorf("%s: %v", what, err)
-				}
+				err := try()
+				expect.True(t, err != nil && core.AsError(err).Code == core.Denied, "%s: %v", what, err)
 			}
 			if len(h.events(t, lab, "policy.refused")) < 4 || h.eng.Judge.PolicyVersion(lab) != before {
 				t.Error("a refusal is not in the log, or another policy rules")
 			}
 			other, err := h.eng.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Name: "hers", Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
 			expect.No(t, err)
-			if got := refusal(t, cs, "withdraw_policy", map[string]any{"policy_id": other.PolicyID}); got.Code != core.Denied {
-				t.Errorf("another's proposal: %+v", got)
-			}
+			got := refusal(t, cs, "withdraw_policy", map[string]any{"policy_id": other.PolicyID})
+			expect.True(t, got.Code == core.Denied, "another's proposal: %+v", got)
 			use(t, cs, "withdraw_policy", arg, &gone)
 			expect.Is(t, gone.Policy.Status, "withdrawn", gone)
 		})
@@ -99,12 +93,10 @@ func TestBadProposalsNameTheFieldOverMCP(t *testing.T) {
 			t.Errorf("%s: %+v", field, got)
 		}
 	}
-	if all, err := h.eng.Judge.Policies(t.Context(), lab); err != nil || len(all) != 0 {
-		t.Errorf("%v %v", all, err)
-	}
-	if got := refusal(t, cs, "show_policy", map[string]any{"policy_id": "pol_x"}); got.Code == "" {
-		t.Errorf("%+v", got)
-	}
+	all, err := h.eng.Judge.Policies(t.Context(), lab)
+	expect.True(t, err == nil && len(all) == 0, "%v %v", all, err)
+	got := refusal(t, cs, "show_policy", map[string]any{"policy_id": "pol_x"})
+	expect.True(t, got.Code != "", "%+v", got)
 }
 
 // TestAnActivationIsToldToClients subscribes as a client does, and sees what it

@@ -21,18 +21,15 @@ func (h *house) calls(t *testing.T, tool string, asks bool, always ...*judge.Alw
 		Kind: Kind, Input: core.Raw(`{"server":"actor","tool":"` + tool + `","args":{"path":"a"}}`),
 	})
 	expect.No(t, err)
-	if (tk.ApprovalID != "") != asks {
-		t.Fatalf("%s: approval %q, want one: %v", tool, tk.ApprovalID, asks)
-	}
+	expect.Must(t, (tk.ApprovalID != "") == asks, "%s: approval %q, want one: %v", tool, tk.ApprovalID, asks)
 	if asks {
 		card = expect.Of(h.eng.Judge.Card(t.Context(), lab, tk.ApprovalID))(t)
 		h.answer(t, tool, judge.Answer{Approve: true, Reason: "fine", Always: append(always, nil)[0]})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if tk, err := h.eng.Tasks.Wait(ctx, lab, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
-		t.Fatalf("%s: %+v %v", tool, tk, err)
-	}
+	tk, err = h.eng.Tasks.Wait(ctx, lab, tk.TaskID, "")
+	expect.Must(t, err == nil && tk.Status == task.Succeeded, "%s: %+v %v", tool, tk, err)
 	return card
 }
 
@@ -52,9 +49,8 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 		h.calls(t, tool, true)
 	}
 	s := expect.Of(h.eng.Tools.Server(t.Context(), lab, "actor"))(t)
-	if _, r := h.ends(t, alice, "actor", "revise", "{}"); r.Status != task.Succeeded {
-		t.Fatalf("%+v", r.Error)
-	}
+	_, r := h.ends(t, alice, "actor", "revise", "{}")
+	expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	expect.Await(t, "the new description", func() bool { k, _ := c.tools.tool(s, "search"); return !k.reads() })
 	card = h.calls(t, "search", true)
 	if len(card.Action.Files) != 1 || !strings.Contains(card.Action.Files[0].Diff, "\n finds words\n-in notes\n+in notes and mails\n") {

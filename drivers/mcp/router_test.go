@@ -53,9 +53,7 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	web := httptest.NewServer(router)
 	t.Cleanup(func() { // after the clients, whose streams it waits for
 		web.Close()
-		if err := router.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, router.Close(), nil)
 	})
 	url := web.URL + Path
 	sees := func(token, want string) {
@@ -64,18 +62,15 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 			cs := expect.Of(dial(t, url, token, era, nil))(t)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", nil, &list)
-			if list.Total != 1 || list.Agents[0].Name != want {
-				t.Errorf("%s in %s sees %+v", token, era, list)
-			}
+			expect.True(t, list.Total == 1 && list.Agents[0].Name == want, "%s in %s sees %+v", token, era, list)
 		}
 	}
 	sees("the-token-of-vera", "Sony")
 	sees("the-token-of-otto", "Papi")
 	before := len(one.events(t, lab, "mcp.refused"))
 	expect.Is(t, post(t, url, "the-token-of-nobody", `{}`), http.StatusUnauthorized, "a stranger: HTTP")
-	if n := len(one.events(t, lab, "mcp.refused")); n != before+1 {
-		t.Errorf("%d events tell of the stranger", n-before)
-	}
+	n := len(one.events(t, lab, "mcp.refused"))
+	expect.True(t, n == before+1, "%d events tell of the stranger", n-before)
 
 	if status, said := ask(t, url, "the-token-of-zoe"); status != http.StatusMisdirectedRequest || !strings.Contains(said, "UNAVAILABLE") || !strings.Contains(said, "deck2") {
 		t.Errorf("a tenant of another engine: HTTP %d: %s", status, said)
@@ -87,9 +82,8 @@ func TestEachTokenIsServedByTheEngineThatHasItsTenant(t *testing.T) {
 	expect.Fails(t, err, "a session goes on with an engine that is past")
 	sees("the-token-of-vera", "Sony")
 	engines.move(lab, nil)
-	if status, said := ask(t, url, "the-token-of-vera"); status != http.StatusMisdirectedRequest {
-		t.Errorf("a tenant that has moved: HTTP %d: %s", status, said)
-	}
+	status, said := ask(t, url, "the-token-of-vera")
+	expect.True(t, status == http.StatusMisdirectedRequest, "a tenant that has moved: HTTP %d: %s", status, said)
 }
 
 // ask begins a session, and returns what is said.

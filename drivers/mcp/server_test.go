@@ -44,9 +44,7 @@ func TestTheToolsAreTheSameInEachEra(t *testing.T) {
 			"list_agents", "show_agent", "list_agent_projects", "list_agent_roles", "create_agent", "delete_agent", "restart_agent",
 			"start_agent_task", "cancel_agent_task", "show_agent_task_history", "show_agent_log",
 		} {
-			if !slices.Contains(names, want) {
-				t.Errorf("%s is missing", want)
-			}
+			expect.True(t, slices.Contains(names, want), "%s is missing", want)
 		}
 	}
 }
@@ -68,33 +66,24 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 				t.Errorf("%+v", made)
 			}
 			full, err := h.eng.Fleet.Agent(t.Context(), lab, "Zed")
-			if err != nil || !slices.Equal(full.Command, []string{"cat"}) {
-				t.Errorf("made of %v, %v", full.Command, err)
-			}
+			expect.True(t, err == nil && slices.Equal(full.Command, []string{"cat"}), "made of %v, %v", full.Command, err)
 			expect.Await(t, "Zed is busy", func() bool {
 				var show agentAnswer
 				use(t, cs, "show_agent", map[string]any{"agent_name": "Zed"}, &show)
 				return show.Agent.Status == "busy"
 			})
-			if e := refusal(t, cs, "start_agent_task", map[string]any{"agent_name": "Zed", "task": "more"}); e.Code != core.Conflict {
-				t.Errorf("a busy agent: %+v", e)
-			}
+			e := refusal(t, cs, "start_agent_task", map[string]any{"agent_name": "Zed", "task": "more"})
+			expect.True(t, e.Code == core.Conflict, "a busy agent: %+v", e)
 			var list listAgentsAnswer
 			use(t, cs, "list_agents", map[string]any{"status_filter": "busy", "project_filter": "P"}, &list)
-			if list.Total != 1 || list.Agents[0].Name != "Zed" {
-				t.Errorf("%+v", list)
-			}
+			expect.True(t, list.Total == 1 && list.Agents[0].Name == "Zed", "%+v", list)
 			use(t, cs, "list_agents", map[string]any{"page": 9}, &list)
-			if list.Total != 2 || len(list.Agents) != 0 {
-				t.Errorf("past the end: %+v", list)
-			}
+			expect.True(t, list.Total == 2 && len(list.Agents) == 0, "past the end: %+v", list)
 			var projects projectsAnswer
 			use(t, cs, "list_agent_projects", nil, &projects)
 			var roles rolesAnswer
 			use(t, cs, "list_agent_roles", map[string]any{"project": "P"}, &roles)
-			if len(projects.Projects) != 1 || len(roles.Roles) != 1 || roles.Roles[0].Name != "coder" {
-				t.Errorf("%+v %+v", projects, roles)
-			}
+			expect.True(t, len(projects.Projects) == 1 && len(roles.Roles) == 1 && roles.Roles[0].Name == "coder", "%+v %+v", projects, roles)
 			done := make(chan agentAnswer, 1)
 			go func() {
 				var out agentAnswer
@@ -102,22 +91,17 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 				use(t, cs, "cancel_agent_task", map[string]any{"agent_name": "Zed"}, &out)
 			}()
 			h.answer(t, "cancel_agent_task", judge.Answer{Approve: true, Reason: "fine"})
-			if out := <-done; out.Agent.TaskID != "" {
-				t.Errorf("%+v", out)
-			}
+			out := <-done
+			expect.True(t, out.Agent.TaskID == "", "%+v", out)
 			var past historyAnswer
 			expect.Await(t, "the task is cancelled", func() bool {
 				use(t, cs, "show_agent_task_history", map[string]any{"agent_name": "Zed"}, &past)
 				return past.Total == 1 && past.Tasks[0].Status == "cancelled"
 			})
-			if past.Total != 1 || past.PageSize != 20 || past.Tasks[0].Message != "wait" || past.AgentName != "Zed" {
-				t.Errorf("%+v", past)
-			}
+			expect.True(t, past.Total == 1 && past.PageSize == 20 && past.Tasks[0].Message == "wait" && past.AgentName == "Zed", "%+v", past)
 			var log logAnswer
 			use(t, cs, "show_agent_log", map[string]any{"agent_name": "Zed"}, &log)
-			if log.PageSize != 1 || len(log.Logs) > 1 {
-				t.Errorf("%+v", log)
-			}
+			expect.True(t, log.PageSize == 1 && len(log.Logs) <= 1, "%+v", log)
 			for _, tool := range []string{"restart_agent", "delete_agent"} {
 				go func() {
 					var out agentAnswer
@@ -125,13 +109,11 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 					use(t, cs, tool, map[string]any{"agent_name": "Zed"}, &out)
 				}()
 				h.answer(t, tool, judge.Answer{Approve: true, Reason: "fine"})
-				if out := <-done; out.Agent.Name != "Zed" {
-					t.Errorf("%s: %+v", tool, out)
-				}
+				out := <-done
+				expect.True(t, out.Agent.Name == "Zed", "%s: %+v", tool, out)
 			}
-			if e := refusal(t, cs, "show_agent", map[string]any{"agent_name": "Zed"}); e.Code != core.NotFound {
-				t.Errorf("after delete: %+v", e)
-			}
+			e = refusal(t, cs, "show_agent", map[string]any{"agent_name": "Zed"})
+			expect.True(t, e.Code == core.NotFound, "after delete: %+v", e)
 		})
 	}
 }
@@ -178,28 +160,22 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 				missing := with(p.name, nil)
 				delete(missing, p.name)
 				asked++
-				if e := refusal(t, cs, tool.name, missing); e.Code != core.InvalidInput || e.Details["field"] != p.name {
-					t.Errorf("%s without %s: %+v", tool.name, p.name, e)
-				}
+				e := refusal(t, cs, tool.name, missing)
+				expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == p.name, "%s without %s: %+v", tool.name, p.name, e)
 			}
 		}
 		for field, args := range cases {
 			asked++
-			if e := refusal(t, cs, tool.name, args); e.Code != core.InvalidInput || e.Details["field"] != field {
-				t.Errorf("%s %v: %+v", tool.name, args, e)
-			}
+			e := refusal(t, cs, tool.name, args)
+			expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == field, "%s %v: %+v", tool.name, args, e)
 		}
 	}
 	after, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
-	if err != nil || after.Info.Total != page.Info.Total {
-		t.Errorf("%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
-	}
+	expect.True(t, err == nil && after.Info.Total == page.Info.Total, "%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
 	expect.Is(t, len(h.events(t, lab, "mcp.refused")), asked)
 	_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"})
 	expect.Fails(t, err, "an unknown tool was called")
-	if !has(h.events(t, lab, "mcp.refused"), "approve_approval") {
-		t.Error("the unknown tool is not audited")
-	}
+	expect.True(t, has(h.events(t, lab, "mcp.refused"), "approve_approval"), "the unknown tool is not audited")
 }
 
 func TestWhatAnAgentWritesWaitsForAPerson(t *testing.T) {
@@ -217,19 +193,15 @@ func TestWhatAnAgentWritesWaitsForAPerson(t *testing.T) {
 			}()
 			edit := core.Raw(`{"recipient_id":"system","payload":{"n":2}}`)
 			h.answer(t, "send_message", judge.Answer{Approve: true, Edit: edit})
-			if out := <-sent; string(out.Message.Payload) != `{"n":2}` || out.Message.SenderID != "Sony" || out.Message.Priority != 5 {
-				t.Errorf("%+v", out)
-			}
+			out := <-sent
+			expect.True(t, string(out.Message.Payload) == `{"n":2}` && out.Message.SenderID == "Sony" && out.Message.Priority == 5, "%+v", out)
 			refused := make(chan core.Error, 1)
 			go func() { refused <- refusal(t, cs, "send_message", send) }()
 			h.answer(t, "send_message", judge.Answer{Reason: "not now"})
-			if e := <-refused; e.Code != core.Denied || !strings.Contains(e.Message, "not now") {
-				t.Errorf("%+v", e)
-			}
+			e := <-refused
+			expect.True(t, e.Code == core.Denied && strings.Contains(e.Message, "not now"), "%+v", e)
 			page, err := h.eng.Bus.Read(t.Context(), alice, "system", 10)
-			if err != nil || len(page) != 1 {
-				t.Errorf("%d messages, %v", len(page), err)
-			}
+			expect.True(t, err == nil && len(page) == 1, "%d messages, %v", len(page), err)
 		})
 	}
 }
@@ -250,9 +222,8 @@ func TestAnEditThatTheToolCantTakeIsRefused(t *testing.T) {
 		return len(open) == 1
 	})
 	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"recipient_id":"system","payload":{},"ttl":0}`)})
-	if e := core.AsError(err); err == nil || e.Code != core.InvalidInput || e.Details["field"] != "ttl" {
-		t.Errorf("%v", err)
-	}
+	e := core.AsError(err)
+	expect.True(t, err != nil && e.Code == core.InvalidInput && e.Details["field"] == "ttl", "%v", err)
 	h.answer(t, "send_message", judge.Answer{Reason: "no"})
 	<-done
 }
@@ -329,9 +300,8 @@ func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"show_agent", "show_agent_log", "show_agent_task_history"} {
-			if e := refusal(t, cs, name, map[string]any{"agent_name": "Papi"}); e.Code != core.Denied {
-				t.Errorf("%s of another tenant's agent: %+v", name, e)
-			}
+			e := refusal(t, cs, name, map[string]any{"agent_name": "Papi"})
+			expect.True(t, e.Code == core.Denied, "%s of another tenant's agent: %+v", name, e)
 		}
 		var list listAgentsAnswer
 		use(t, cs, "list_agents", nil, &list)
@@ -347,9 +317,8 @@ func TestAViewersClientOnlyLooks(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, viewer, "", nil)
 	use(t, cs, "list_tasks", nil, nil)
-	if e := refusal(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{}}); e.Code != core.Denied {
-		t.Errorf("%+v", e)
-	}
+	e := refusal(t, cs, "send_message", map[string]any{"recipient_id": "Sony", "payload": map[string]any{}})
+	expect.True(t, e.Code == core.Denied, "%+v", e)
 }
 
 func TestACallThatIsNamedTwiceHappensOnce(t *testing.T) {
@@ -369,20 +338,14 @@ func TestACallThatIsNamedTwiceHappensOnce(t *testing.T) {
 	}
 	all.Wait()
 	for _, text := range got {
-		if text != got[0] {
-			t.Errorf("%s\n%s", text, got[0])
-		}
+		expect.True(t, text == got[0], "%s\n%s", text, got[0])
 	}
-	if r := call("c1", 2); !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "CONFLICT") {
-		t.Errorf("another call of the same name: %+v", r)
-	}
-	if r := call("c2", 2); r.IsError {
-		t.Errorf("%+v", r)
-	}
+	r := call("c1", 2)
+	expect.True(t, r.IsError && strings.Contains(r.Content[0].(*mcp.TextContent).Text, "CONFLICT"), "another call of the same name: %+v", r)
+	r = call("c2", 2)
+	expect.True(t, !r.IsError, "%+v", r)
 	messages, err := h.eng.Bus.Read(t.Context(), core.Caller{Tenant: lab, Name: "Sony", Kind: core.Agent}, "Sony", 10)
-	if err != nil || len(messages) != 2 {
-		t.Errorf("%d messages, %v", len(messages), err)
-	}
+	expect.True(t, err == nil && len(messages) == 2, "%d messages, %v", len(messages), err)
 }
 
 func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
@@ -392,9 +355,7 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 	use(t, cs, "dispatch_task", map[string]any{
 		"kind": "exec.run", "input": map[string]any{"argv": []string{"printf", `a\033[31mb\342\200\256c`}}, "wait_s": 20,
 	}, &task)
-	if task.Task.Status != "succeeded" {
-		t.Fatalf("%+v", task)
-	}
+	expect.Must(t, task.Task.Status == "succeeded", "%+v", task)
 	calls := map[string]map[string]any{
 		"list_agents": nil, "show_agent": {"agent_name": "Sony"}, "list_agent_projects": nil, "list_agent_roles": {"project": "P"},
 		"show_agent_task_history": {"agent_name": "Sony"}, "show_agent_log": {"agent_name": "Sony"}, "list_tasks": nil,
@@ -404,16 +365,12 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 	results := map[string]*mcp.CallToolResult{}
 	for name, args := range calls {
 		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-		if err != nil || r.IsError {
-			t.Fatalf("%s: %v %+v", name, err, r)
-		}
+		expect.Must(t, err == nil && !r.IsError, "%s: %v %+v", name, err, r)
 		results[name] = r
 	}
 	for name := range h.srv.tools { // some clients check what an error says too
 		r, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: map[string]any{"no_such": 1}})
-		if err != nil || !r.IsError || r.StructuredContent == nil {
-			t.Fatalf("%s: %v %+v", name, err, r)
-		}
+		expect.Must(t, err == nil && r.IsError && r.StructuredContent != nil, "%s: %v %+v", name, err, r)
 		results[name+" "] = r
 	}
 	for name, r := range results {
@@ -423,8 +380,6 @@ func TestResultsFitTheirSchemasAndHideNothing(t *testing.T) {
 		text := r.Content[0].(*mcp.TextContent).Text
 		expect.No(t, json.Unmarshal([]byte(text), &v))
 		expect.No(t, resolved.Validate(v), name, text)
-		if strings.ContainsAny(text, "\x1b\u202e") || strings.Contains(text, `\u001b`) {
-			t.Errorf("%s: %q", name, text)
-		}
+		expect.True(t, !strings.ContainsAny(text, "\x1b\u202e") && !strings.Contains(text, `\u001b`), "%s: %q", name, text)
 	}
 }

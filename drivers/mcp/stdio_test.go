@@ -38,9 +38,8 @@ func TestALineThatIsNoMessageEndsNoClient(t *testing.T) {
 			for _, want := range []string{`"id":1,`, c.want, `"id":7,`} {
 				expect.Has(t, said, want)
 			}
-			if events := h.events(t, lab, "mcp.refused"); len(events) != 1 || !strings.Contains(events[0], `"code":"INVALID_INPUT"`) {
-				t.Errorf("%q", events)
-			}
+			events := h.events(t, lab, "mcp.refused")
+			expect.True(t, len(events) == 1 && strings.Contains(events[0], `"code":"INVALID_INPUT"`), "%q", events)
 			_ = inW.Close()
 			expect.No(t, <-served)
 		})
@@ -68,9 +67,8 @@ func TestABatchIsAnsweredMessageByMessage(t *testing.T) {
 	go func() {
 		_, _ = io.WriteString(inW, hello+`[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"ping"}]`+"\n")
 	}()
-	if said := heard(t, outR, 3); !strings.Contains(said, `"id":7`) || !strings.Contains(said, `"id":8`) {
-		t.Error(said)
-	}
+	said := heard(t, outR, 3)
+	expect.True(t, strings.Contains(said, `"id":7`) && strings.Contains(said, `"id":8`), "%v", said)
 	_ = inW.Close()
 	expect.No(t, <-served)
 }
@@ -134,9 +132,8 @@ func TestARelayWithoutAGoodTokenTellsItsClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if events := h.events(t, lab, "mcp.refused"); len(events) == 0 || !strings.Contains(events[0], "HTTP 401") {
-		t.Errorf("%q", events)
-	}
+	events := h.events(t, lab, "mcp.refused")
+	expect.True(t, len(events) != 0 && strings.Contains(events[0], "HTTP 401"), "%q", events)
 }
 
 // TestARelayWhoseServerTurnsAwayTellsAllWhoWait: one call is refused for all
@@ -159,10 +156,7 @@ func TestARelayWhoseServerTurnsAwayTellsAllWhoWait(t *testing.T) {
 	go func() { relayed <- Relay(t.Context(), srv.URL, "", inR, outW) }()
 	go func() { _, _ = io.WriteString(inW, hello+`{"jsonrpc":"2.0","id":2,"method":"ping"}`+"\n") }()
 	said := heard(t, outR, 2)
-	if !strings.Contains(said, `"id":1,`) || !strings.Contains(said, `"id":2,`) || strings.Count(said, "Unauthorized") != 2 {
-		t.Error(said)
-	}
-	if err := <-relayed; err == nil || !strings.Contains(err.Error(), "Unauthorized") {
-		t.Error(err)
-	}
+	expect.True(t, strings.Contains(said, `"id":1,`) && strings.Contains(said, `"id":2,`) && strings.Count(said, "Unauthorized") == 2, "%v", said)
+	err := <-relayed
+	expect.True(t, err != nil && strings.Contains(err.Error(), "Unauthorized"), "%v", err)
 }

@@ -8,14 +8,14 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
+	"swarmdeck/expect"
 )
 
 func TestACallCarriesItsTraceToTheServer(t *testing.T) {
 	h, _ := guests(t)
 	task, result := h.ends(t, alice, "actor", "parent", `{}`)
-	if want := task.Traceparent(); !strings.Contains(string(result.Output), want) {
-		t.Errorf("the server was told %s, want %s", result.Output, want)
-	}
+	want := task.Traceparent()
+	expect.True(t, strings.Contains(string(result.Output), want), "the server was told %s, want %s", result.Output, want)
 }
 
 func TestAClientsTraceIsTakenUp(t *testing.T) {
@@ -29,9 +29,7 @@ func TestAClientsTraceIsTakenUp(t *testing.T) {
 			Meta: mcp.Meta{"traceparent": parent}, Name: "dispatch_task",
 			Arguments: map[string]any{"kind": "exec.run", "input": map[string]any{"argv": []string{"true"}}},
 		})
-		if err != nil || r.IsError {
-			t.Fatal(err, r)
-		}
+		expect.Must(t, err == nil && !r.IsError, "%v %v", err, r)
 		id := r.StructuredContent.(map[string]any)["task"].(map[string]any)["task_id"].(string)
 		task, err := h.eng.Tasks.Get(t.Context(), alice.Tenant, id)
 		if err != nil || task.ParentSpan != want || (want != "") != (task.TraceID == "4bf92f3577b34da6a3ce929d0e0e4736") {

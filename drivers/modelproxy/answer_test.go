@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestNamesAndIdsOfCallsAreBounded(t *testing.T) {
@@ -19,13 +21,10 @@ func TestNamesAndIdsOfCallsAreBounded(t *testing.T) {
 		for range 10 {
 			f.event(a, "", fmt.Appendf(nil, c.event, long))
 		}
-		if len(a.parts) == 0 {
-			t.Errorf("%s: no call", name)
-		}
+		expect.True(t, len(a.parts) != 0, "%s: no call", name)
 		for _, p := range a.parts {
-			if n, m := len(p.name), len(p.id); n < maxName || n > maxName+3 || m < maxName || m > maxName+3 {
-				t.Errorf("%s: a name of %d bytes and an id of %d", name, n, m)
-			}
+			n, m := len(p.name), len(p.id)
+			expect.True(t, n >= maxName && n <= maxName+3 && m >= maxName && m <= maxName+3, "%s: a name of %d bytes and an id of %d", name, n, m)
 		}
 	}
 }

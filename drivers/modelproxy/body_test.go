@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"swarmdeck/expect"
 )
 
 func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
@@ -50,9 +52,8 @@ func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
 						if got.String() != text || saw.String() != text || told != 1 || !errors.Is(err, want) {
 							t.Errorf("%q is handed on, %q was seen, its end told %d times: %v", got.String(), saw.String(), told, err)
 						}
-						if n, again := b.Read(buf); n != 0 || !errors.Is(again, want) {
-							t.Errorf("after that: %d %v", n, again)
-						}
+						n, again := b.Read(buf)
+						expect.True(t, n == 0 && errors.Is(again, want), "after that: %d %v", n, again)
 					})
 				}
 			}
@@ -77,7 +78,6 @@ func TestWhatIsHeldIsHandedOnAtOnceWhenItIsLetGo(t *testing.T) {
 			break
 		}
 	}
-	if want := []string{"(two three)", "(five six seven e", "ight)", "(ten"}; got != text || !told || !slices.Equal(held, want) {
-		t.Errorf("%q, of it at once %q, its end told: %v", got, held, told)
-	}
+	want := []string{"(two three)", "(five six seven e", "ight)", "(ten"}
+	expect.True(t, got == text && told && slices.Equal(held, want), "%q, of it at once %q, its end told: %v", got, held, told)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestOfAnAnswerWithTooManyValuesTheTokensAreCounted(t *testing.T) {
@@ -27,17 +28,15 @@ func TestOfAnAnswerWithTooManyValuesTheTokensAreCounted(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, c.body)
 			}))
-			if _, got := r.post(c.path, `{"model":"m"}`); got != c.body {
-				t.Errorf("%d of %d bytes come back", len(got), len(c.body))
-			}
+			_, got := r.post(c.path, `{"model":"m"}`)
+			expect.True(t, got == c.body, "%d of %d bytes come back", len(got), len(c.body))
 			e := r.events(2)[1]
 			want := "(" + digest(c.body) + ", more than 20000 values)"
 			if name == "streamed" {
 				want = fmt.Sprintf("(%d bytes more are not kept)", len(c.body)-len("data: \n\n"))
 			}
-			if got := text(e.Model); e.Status != "ok" || got != "assistant[text:"+want+";]" {
-				t.Errorf("%s %.300s", e.Status, got)
-			}
+			got = text(e.Model)
+			expect.True(t, e.Status == "ok" && got == "assistant[text:"+want+";]", "%s %.300s", e.Status, got)
 			if e.Model.Tokens == nil || *e.Model.Tokens != (fleet.ModelTokens{Prompt: 7, Completion: 1, Total: 8}) {
 				t.Errorf("tokens: %+v", e.Model.Tokens)
 			}
@@ -106,16 +105,13 @@ func TestWhatIsNotKeptOfAnAnswerIsTold(t *testing.T) {
 			res, err := http.DefaultClient.Do(req)
 			r.no(err)
 			defer res.Body.Close()
-			if got, err := io.ReadAll(res.Body); err != nil || string(got) != c.body {
-				t.Errorf("%d of %d bytes come back: %v", len(got), len(c.body), err)
-			}
+			got, err := io.ReadAll(res.Body)
+			expect.True(t, err == nil && string(got) == c.body, "%d of %d bytes come back: %v", len(got), len(c.body), err)
 			e := r.events(2)[1]
 			if got := text(e.Model); e.Status != "ok" || got != "assistant["+c.says+"]" {
 				t.Errorf("%s %.200s … %s, want %.200s", e.Status, got, got[max(0, len(got)-200):], c.says)
 			}
-			if c.uncounted != (e.Model.Tokens == nil) || !c.uncounted && e.Model.Tokens.Total != 8 {
-				t.Errorf("tokens: %+v", e.Model.Tokens)
-			}
+			expect.True(t, c.uncounted == (e.Model.Tokens == nil) && (c.uncounted || e.Model.Tokens.Total == 8), "tokens: %+v", e.Model.Tokens)
 		})
 	}
 }
@@ -140,9 +136,8 @@ func TestALongEventOfAStreamDoesNotCutItOff(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.WriteString(w, c.stream)
 			}))
-			if _, got := r.post("/responses", `{"model":"m","stream":true,"input":"draw"}`); got != c.stream {
-				t.Errorf("%d of %d bytes come back", len(got), len(c.stream))
-			}
+			_, got := r.post("/responses", `{"model":"m","stream":true,"input":"draw"}`)
+			expect.True(t, got == c.stream, "%d of %d bytes come back", len(got), len(c.stream))
 			e := r.events(2)[1]
 			if got := text(e.Model); e.Status != c.status || e.Model.Fault != c.fault || got != "assistant["+c.says+"]" {
 				t.Errorf("%s %s %.300s, want %s", e.Status, e.Model.Fault, got, c.says)

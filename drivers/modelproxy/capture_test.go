@@ -31,17 +31,14 @@ func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 	}
 	const most = maxShare / maxAsked
 	expect.Is(t, fill(hog), most)
-	if !(&hold{of: hog[0].run}).grow(small) {
-		t.Error("a short one is not")
-	}
+	expect.True(t, (&hold{of: hog[0].run}).grow(small), "a short one is not")
 	expect.Is(t, fill(other), most)
 	for range maxHeld/maxShare - 2 {
 		fill(open())
 	}
 	last := open()
-	if n := fill(last); n != 0 || !(&hold{of: last[0].run}).grow(small) {
-		t.Errorf("%d long bodies are kept when all room is taken, or not even a short one is", n)
-	}
+	n := fill(last)
+	expect.True(t, n == 0 && (&hold{of: last[0].run}).grow(small), "%d long bodies are kept when all room is taken, or not even a short one is", n)
 	for _, h := range all {
 		h.drop()
 	}

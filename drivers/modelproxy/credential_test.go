@@ -53,9 +53,7 @@ func (h *held) send(url, name, value string) (status int, came *http.Request) {
 func TestACredentialIsPutInWhereItsPlaceholderIsShown(t *testing.T) {
 	h := newHeld(t, map[string]string{"OPENAI_API_KEY": key + "\n"})
 	mine := h.env["OPENAI_API_KEY"]
-	if strings.Contains(mine, key[3:]) || !strings.HasPrefix(mine, "sk-") || len(mine) < 20 {
-		t.Fatalf("the placeholder is %q", mine)
-	}
+	expect.Must(t, !strings.Contains(mine, key[3:]) && strings.HasPrefix(mine, "sk-") && len(mine) >= 20, "the placeholder is %q", mine)
 	for _, c := range []struct{ name, before, after string }{
 		{"Authorization", "Bearer " + mine, "Bearer " + key},
 		{"Authorization", "bearer  " + mine + " ", "bearer " + key},
@@ -66,18 +64,15 @@ func TestACredentialIsPutInWhereItsPlaceholderIsShown(t *testing.T) {
 		{"X-Other", mine, mine},
 	} {
 		status, came := h.send(h.url+"/chat/completions", c.name, c.before)
-		if status != http.StatusOK || came == nil || came.Header.Get(c.name) != c.after {
-			t.Errorf("%s %q: %d %+v", c.name, c.before, status, came)
-		}
+		expect.True(t, status == http.StatusOK && came != nil && came.Header.Get(c.name) == c.after, "%s %q: %d %+v", c.name, c.before, status, came)
 	}
 	for before, after := range map[string]string{
 		"?alt=sse&key=" + mine + "&x=a+b%20c": "alt=sse&key=" + key + "&x=a+b%20c",
 		"?k%65y=" + mine + "&key=":            "k%65y=" + key + "&key=",
 		"?text=" + mine:                       "text=" + mine,
 	} {
-		if status, came := h.send(h.url+"/models/m:generateContent"+before, "", ""); status != http.StatusOK || came == nil || came.URL.RawQuery != after {
-			t.Errorf("%s: %d %+v", before, status, came)
-		}
+		status, came := h.send(h.url+"/models/m:generateContent"+before, "", "")
+		expect.True(t, status == http.StatusOK && came != nil && came.URL.RawQuery == after, "%s: %d %+v", before, status, came)
 	}
 }
 
@@ -86,9 +81,7 @@ func TestAnotherCredentialIsRefusedAndOnRecord(t *testing.T) {
 	old := h.env["OPENAI_API_KEY"]
 	h.env, _ = h.lines.Conceal(map[string]string{"OPENAI_API_KEY": key}) // the next run
 	mine := h.env["OPENAI_API_KEY"]
-	if mine == old || mine == other.env["OPENAI_API_KEY"] {
-		t.Fatal("two runs have the same placeholder")
-	}
+	expect.Must(t, mine != old && mine != other.env["OPENAI_API_KEY"], "two runs have the same placeholder")
 	for what, c := range map[string]struct{ query, name, value string }{
 		"another cell's placeholder": {"", "Authorization", "Bearer " + other.env["OPENAI_API_KEY"]},
 		"that of an earlier run":     {"", "X-Api-Key", old},
@@ -101,9 +94,7 @@ func TestAnotherCredentialIsRefusedAndOnRecord(t *testing.T) {
 		"a token in the query":       {"?Access_Token=x", "Authorization", "Bearer " + mine},
 	} {
 		status, came := h.send(h.url+"/v1/files"+c.query, c.name, c.value)
-		if status != http.StatusForbidden || came != nil {
-			t.Errorf("%s: %d", what, status)
-		}
+		expect.True(t, status == http.StatusForbidden && came == nil, "%s: %d", what, status)
 		all := h.events(2)
 		asked, answered := all[len(all)-2], all[len(all)-1]
 		if text(asked.Model) != "user[text:(a request to /v1/files, which was not read);]" || answered.Model.Fault != "credential_refused" || answered.CallID != asked.CallID {
@@ -111,9 +102,8 @@ func TestAnotherCredentialIsRefusedAndOnRecord(t *testing.T) {
 		}
 	}
 	// It is worth nothing at another's model either.
-	if status, came := other.send(other.url+"/v1/files", "Authorization", "Bearer "+mine); status != http.StatusForbidden || came != nil {
-		t.Error(status)
-	}
+	status, came := other.send(other.url+"/v1/files", "Authorization", "Bearer "+mine)
+	expect.True(t, status == http.StatusForbidden && came == nil, "%v", status)
 }
 
 func TestACredentialStaysAtItsAddress(t *testing.T) {
@@ -122,13 +112,11 @@ func TestACredentialStaysAtItsAddress(t *testing.T) {
 	for _, url := range []string{
 		h.url + "/%2e%2e/elsewhere", h.url + "/a/..%2f..%2felsewhere", h.url + "/a/%2E./%2e./b", h.url + "/..%5celsewhere", at + "//elsewhere/v1",
 	} {
-		if status, came := h.send(url, "Authorization", "Bearer "+mine); status < 400 || came != nil {
-			t.Errorf("%s: %d", url, status)
-		}
+		status, came := h.send(url, "Authorization", "Bearer "+mine)
+		expect.True(t, status >= 400 && came == nil, "%s: %d", url, status)
 	}
-	if status, came := h.send(h.url+"/a/%2e%2e/b", "Authorization", "Bearer "+mine); status != http.StatusOK || came == nil {
-		t.Error(status)
-	}
+	status, came := h.send(h.url+"/a/%2e%2e/b", "Authorization", "Bearer "+mine)
+	expect.True(t, status == http.StatusOK && came != nil, "%v", status)
 }
 
 func TestAnAnswerThatRepeatsACredentialDoesNotHaveIt(t *testing.T) {
@@ -162,9 +150,8 @@ func TestAnAnswerThatRepeatsACredentialDoesNotHaveIt(t *testing.T) {
 			defer res.Body.Close()
 			body, err := io.ReadAll(res.Body)
 			r.no(err)
-			if all := string(body) + fmt.Sprint(res.Header); strings.Contains(all, key) || !strings.Contains(string(body), "no such key: [secret OPENAI_API_KEY]") {
-				t.Error(all)
-			}
+			all := string(body) + fmt.Sprint(res.Header)
+			expect.True(t, !strings.Contains(all, key) && strings.Contains(string(body), "no such key: [secret OPENAI_API_KEY]"), "%v", all)
 			if e := r.events(2)[1]; strings.Contains(e.Error+text(e.Model), key) || !strings.Contains(e.Error+text(e.Model), "no such key: [") {
 				t.Errorf("%s %s", e.Error, text(e.Model))
 			}
@@ -197,9 +184,8 @@ func TestWhichVariablesHoldPlaceholders(t *testing.T) {
 			env, names := lines.Conceal(c.env)
 			expect.Is(t, strings.Join(names, " "), c.want)
 			for name, value := range c.env {
-				if same := env[name] == value; same == slices.Contains(names, name) {
-					t.Errorf("%s holds %q, and held %q", name, env[name], value)
-				}
+				same := env[name] == value
+				expect.True(t, same != slices.Contains(names, name), "%s holds %q, and held %q", name, env[name], value)
 			}
 		})
 	}
@@ -252,8 +238,7 @@ func TestAnAnswerThatCantBeReadForACredentialIsRefused(t *testing.T) {
 		if (res.StatusCode == http.StatusBadGateway) != refused || refused && !strings.Contains(string(data), "encoded as "+encoding) {
 			t.Errorf("%q: %d %s", encoding, res.StatusCode, data)
 		}
-		if e := r.events(2)[1]; refused != (e.Status != "ok") {
-			t.Errorf("%q: %+v", encoding, e)
-		}
+		e := r.events(2)[1]
+		expect.True(t, refused == (e.Status != "ok"), "%q: %+v", encoding, e)
 	}
 }

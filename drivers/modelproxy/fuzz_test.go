@@ -76,12 +76,9 @@ func FuzzAnswer(f *testing.F) {
 			inPieces.Write(stream[:min(n, len(stream))])
 		}
 		inPieces.Close()
-		if x, y := core.MustEncode(a.call().Messages), core.MustEncode(b.call().Messages); string(x) != string(y) || a.done != b.done {
-			t.Errorf("in pieces it says %s, at once %s", y, x)
-		}
-		if a.size > maxText || len(a.parts) > maxParts {
-			t.Errorf("%d bytes in %d parts", a.size, len(a.parts))
-		}
+		x, y := core.MustEncode(a.call().Messages), core.MustEncode(b.call().Messages)
+		expect.True(t, string(x) == string(y) && a.done == b.done, "in pieces it says %s, at once %s", y, x)
+		expect.True(t, a.size <= maxText && len(a.parts) <= maxParts, "%d bytes in %d parts", a.size, len(a.parts))
 	})
 }
 
@@ -96,9 +93,8 @@ func FuzzQuery(f *testing.F) {
 			expect.Is(t, out, "", raw, "is refused as")
 			return
 		}
-		if again, ok := g.query(strings.ReplaceAll(out, "the+value", "placeholder")); !ok || again != out {
-			t.Errorf("%q is %q, and then %q", raw, out, again)
-		}
+		again, ok := g.query(strings.ReplaceAll(out, "the+value", "placeholder"))
+		expect.True(t, ok && again == out, "%q is %q, and then %q", raw, out, again)
 		if !strings.Contains(out, "the+value") && out != raw {
 			t.Errorf("%q was changed to %q", raw, out)
 		}

@@ -41,9 +41,7 @@ func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 				}
 				for _, script := range []string{"RUN: ls", "SAY: a text of more than one piece, for sure"} {
 					status, body := r.post(path, strings.Replace(fmt.Sprintf(c.body, flag), "RUN: ls", script, 1))
-					if status != http.StatusOK || !strings.Contains(body, "usage") {
-						t.Fatalf("%d %s", status, body)
-					}
+					expect.Must(t, status == http.StatusOK && strings.Contains(body, "usage"), "%d %s", status, body)
 				}
 				all := r.events(4)
 				asked, answered := all[0], all[1]
@@ -55,9 +53,8 @@ func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 					text(answered.Model) != `assistant[tool_use:shell{"command":"ls"};]` || answered.Model.Finish == "" {
 					t.Errorf("answered: %+v %s", answered, text(answered.Model))
 				}
-				if u := answered.Model.Tokens; u == nil || *u != (fleet.ModelTokens{Prompt: 100, Completion: 20, Total: 120}) {
-					t.Errorf("tokens: %+v", u)
-				}
+				u := answered.Model.Tokens
+				expect.True(t, u != nil && *u == (fleet.ModelTokens{Prompt: 100, Completion: 20, Total: 120}), "tokens: %+v", u)
 				expect.Is(t, text(all[3].Model), "assistant[text:a text of more than one piece, for sure;]", "answered")
 			})
 		}
@@ -100,9 +97,8 @@ func TestEachSideIsOnRecordBeforeTheOtherHasIt(t *testing.T) {
 			defer res.Body.Close()
 			readAll(t, res.Body, len(answer), answered)
 			expect.Is(t, r.count(), 2, "the agent has the answer before it is on record")
-			if all := r.events(2); all[1].Status != "ok" || text(all[1].Model) != "assistant[text:hi;]" {
-				t.Errorf("%+v", all[1])
-			}
+			all := r.events(2)
+			expect.True(t, all[1].Status == "ok" && text(all[1].Model) == "assistant[text:hi;]", "%+v", all[1])
 		})
 	}
 }
@@ -177,9 +173,7 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 			expect.Is(t, r.count(), 2, "the agent has a call before the answer is on record")
 			rest, err := io.ReadAll(res.Body)
 			r.no(err)
-			if want := fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end); string(first)+string(rest) != want {
-				t.Errorf("%q", rest)
-			}
+			expect.True(t, string(first)+string(rest) == fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end), "%q", rest)
 			if all := r.events(2); !strings.Contains(text(all[1].Model), "run") || all[1].Status != "ok" {
 				t.Errorf("%+v %s", all[1], text(all[1].Model))
 			}
@@ -277,16 +271,14 @@ func TestErrorsOfTheModelAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, upstream(t, func(w http.ResponseWriter, _ *http.Request) { c.answer(w) }))
 			r.post(c.path, `{"model":"m"}`)
-			if e := r.events(2)[1]; e.Status != "error" || e.Model.Fault != c.fault || !strings.Contains(e.Error, c.says) {
-				t.Errorf("%+v %+v", e, e.Model)
-			}
+			e := r.events(2)[1]
+			expect.True(t, e.Status == "error" && e.Model.Fault == c.fault && strings.Contains(e.Error, c.says), "%+v %+v", e, e.Model)
 		})
 	}
 	t.Run("nobody is there", func(t *testing.T) {
 		r := newRig(t, "http://127.0.0.1:1")
-		if status, body := r.post("/responses", `{"model":"m-9","input":"hello"}`); status != http.StatusBadGateway || !strings.Contains(body, "gave no answer") {
-			t.Errorf("%d %s", status, body)
-		}
+		status, body := r.post("/responses", `{"model":"m-9","input":"hello"}`)
+		expect.True(t, status == http.StatusBadGateway && strings.Contains(body, "gave no answer"), "%d %s", status, body)
 		if all := r.events(2); all[0].Model.Name != "m-9" || text(all[0].Model) != "user[text:hello;]" || all[1].Model.Fault != "unreachable" {
 			t.Errorf("%+v %+v", all[0].Model, all[1])
 		}
@@ -303,9 +295,7 @@ func TestCredentialsAreNotKept(t *testing.T) {
 	for _, e := range r.events(2) {
 		all := text(e.Model) + string(e.Model.Params) + string(e.Model.Tools)
 		for _, secret := range []string{key, "another-secret", "in-the-body-too", "tool-secret", "header-secret"} {
-			if strings.Contains(all, secret) {
-				t.Errorf("%s is kept: %s", secret, all)
-			}
+			expect.True(t, !strings.Contains(all, secret), "%s is kept: %s", secret, all)
 		}
 		if e.Type == "model_request" && !strings.Contains(all, `"password":{"type":"string"}`) {
 			t.Errorf("a schema was changed: %s", all)
@@ -317,9 +307,7 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 	hits := 0
 	r := newRig(t, upstream(t, func(http.ResponseWriter, *http.Request) { hits++ }))
 	at := r.url[:strings.LastIndex(r.url, "/")]
-	if !strings.HasPrefix(at, "http://127.0.0.1:") || len(r.url)-len(at) != 53 {
-		t.Errorf("%s", r.url)
-	}
+	expect.True(t, strings.HasPrefix(at, "http://127.0.0.1:") && len(r.url)-len(at) == 53, "%s", r.url)
 	try := func(address, host string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}"))
 		r.no(err)
@@ -348,18 +336,15 @@ func TestWhatIsNoTalkPassesUnseen(t *testing.T) {
 	r := newRig(t, upstream(t, func(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintf(w, "%s %s", req.Method, req.URL.RequestURI())
 	})+"/base/v1/")
-	if _, body := r.post("/messages/count_tokens?beta=true", "{}"); body != "POST /base/v1/messages/count_tokens?beta=true" {
-		t.Error(body)
-	}
+	_, body := r.post("/messages/count_tokens?beta=true", "{}")
+	expect.True(t, body == "POST /base/v1/messages/count_tokens?beta=true", "%v", body)
 	res, err := http.Get(r.url + "/models/a%2Fb")
 	r.no(err)
 	defer res.Body.Close()
 	if body, _ := io.ReadAll(res.Body); string(body) != "GET /base/v1/models/a%2Fb" {
 		t.Errorf("%s", body)
 	}
-	if len(r.told) > 0 {
-		t.Errorf("%+v", r.told)
-	}
+	expect.True(t, len(r.told) == 0, "%+v", r.told)
 }
 
 func TestARequestIsSeenHoweverItsPathIsWritten(t *testing.T) {
@@ -368,12 +353,10 @@ func TestARequestIsSeenHoweverItsPathIsWritten(t *testing.T) {
 		"/chat/%63ompletions", "/chat%2Fcompletions", "/v1/messages/", "/v1//messages//", "/v1/messages/.", "/v1/messages/x/..",
 		"/v1beta/models/m:generate%43ontent", "/v1beta/%6dodels/m%3AgenerateContent",
 	} {
-		if _, body := r.post(path, `{"model":"m"}`); body != "/base"+path {
-			t.Errorf("%s is passed on as %s", path, body)
-		}
-		if all := r.events(2); len(all) != 2*i+2 || all[2*i].Model.Name != "m" {
-			t.Fatalf("%s: %+v", path, all)
-		}
+		_, body := r.post(path, `{"model":"m"}`)
+		expect.True(t, body == "/base"+path, "%s is passed on as %s", path, body)
+		all := r.events(2)
+		expect.Must(t, len(all) == 2*i+2 && all[2*i].Model.Name == "m", "%s: %+v", path, all)
 	}
 }
 
@@ -385,13 +368,11 @@ func TestWhatIsTooLongIsCountedAndPassedOn(t *testing.T) {
 		_, _ = io.WriteString(w, "data: "+strings.Repeat("x", 5<<20)+"\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"end\"}}]}\n\ndata: [DONE]\n\n")
 	}))
 	long := `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("y", 9<<20) + `"}]}`
-	if _, body := r.post("/chat/completions", long); got != int64(len(long)) || len(body) < 5<<20 {
-		t.Errorf("%d of %d bytes went through, and %d back", got, len(long), len(body))
-	}
+	_, body := r.post("/chat/completions", long)
+	expect.True(t, got == int64(len(long)) && len(body) >= 5<<20, "%d of %d bytes went through, and %d back", got, len(long), len(body))
 	all := r.events(2)
-	if says := text(all[0].Model); !strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(long))) || len(says) > 300 {
-		t.Errorf("%.300s", says)
-	}
+	says := text(all[0].Model)
+	expect.True(t, strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(long))) && len(says) <= 300, "%.300s", says)
 	expect.Is(t, text(all[1].Model), fmt.Sprintf("assistant[text:end;text:(%d bytes more are not kept);]", 5<<20+len("data: ")))
 }
 
@@ -402,9 +383,8 @@ func TestWhatHasTooManyValuesIsCountedAndPassedOn(t *testing.T) {
 	}))
 	for values, understood := range map[int]bool{19_000: true, 21_000: false} {
 		body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"stop":[` + strings.Repeat("{},", values) + `{}]}`
-		if _, got := r.post("/chat/completions", body); !strings.Contains(got, fmt.Sprint(len(body), " bytes")) {
-			t.Errorf("of %d bytes: %s", len(body), got)
-		}
+		_, got := r.post("/chat/completions", body)
+		expect.True(t, strings.Contains(got, fmt.Sprint(len(body), " bytes")), "of %d bytes: %s", len(body), got)
 		all := r.events(2)
 		asked := all[len(all)-2].Model
 		says := text(asked)
@@ -431,9 +411,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"too many":                 {strings.Split("A,B,C,D,E,F,G,H,I", ","), nil, "at most 8"},
 		"an address that is empty": {[]string{"OPENAI_BASE_URL"}, map[string]string{"OPENAI_BASE_URL": ""}, "OPENAI_BASE_URL"},
 	} {
-		if _, err := modelproxy.Read(c.names, c.env); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := modelproxy.Read(c.names, c.env)
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v", name, err)
 	}
 	to, err := modelproxy.Read([]string{"ANTHROPIC_BASE_URL", "MY_URL"}, map[string]string{"MY_URL": "https://models.example/v1"})
 	if err != nil || to["ANTHROPIC_BASE_URL"].Host != "api.anthropic.com" || to["MY_URL"].String() != "https://models.example/v1" {
@@ -456,11 +435,9 @@ func TestAnAgentsUsualModelNeedsNoOption(t *testing.T) {
 			vars[name] = "https://models.example"
 		}
 		to, err := modelproxy.Read(nil, vars)
-		if got := strings.Join(slices.Sorted(maps.Keys(to)), " "); err != nil || got != want {
-			t.Errorf("%s: %s, %v", env, got, err)
-		}
-		if to, err := modelproxy.Read([]string{}, vars); err != nil || len(to) != 0 {
-			t.Errorf("%s: %v, %v", env, to, err)
-		}
+		got := strings.Join(slices.Sorted(maps.Keys(to)), " ")
+		expect.True(t, err == nil && got == want, "%s: %s, %v", env, got, err)
+		to, err = modelproxy.Read([]string{}, vars)
+		expect.True(t, err == nil && len(to) == 0, "%s: %v, %v", env, to, err)
 	}
 }

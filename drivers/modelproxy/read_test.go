@@ -30,9 +30,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 				t.Errorf("%v, %d messages", err, len(c.Messages))
 			}
 		})
-		if got > most {
-			t.Errorf("%d MiB for a request of %d bytes", got>>20, len(body))
-		}
+		expect.True(t, got <= most, "%d MiB for a request of %d bytes", got>>20, len(body))
 	})
 	t.Run("texts of an answer", func(t *testing.T) {
 		a := newAnswer()
@@ -61,9 +59,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 			got := allocated(func() {
 				expect.Fails(t, x.read(data, f.whole), "understood")
 			})
-			if got > most {
-				t.Errorf("%d MiB for an answer of %d bytes", got>>20, len(data))
-			}
+			expect.True(t, got <= most, "%d MiB for an answer of %d bytes", got>>20, len(data))
 		})
 	}
 }
@@ -94,9 +90,8 @@ func TestTheValuesOfAListAreCountedOneByOne(t *testing.T) {
 	x := &exchange{l: &line{p: New()}, a: newAnswer()}
 	expect.No(t, x.read([]byte(list), geminiWhole))
 	c := x.a.call()
-	if got := c.Messages[0].Parts[0].Text; got != strings.Repeat("x", 5001) || *c.Tokens != (fleet.ModelTokens{Total: 7}) {
-		t.Errorf("%d bytes, %+v", len(got), c.Tokens)
-	}
+	got := c.Messages[0].Parts[0].Text
+	expect.True(t, got == strings.Repeat("x", 5001) && *c.Tokens == (fleet.ModelTokens{Total: 7}), "%d bytes, %+v", len(got), c.Tokens)
 	x.a = newAnswer()
 	expect.No(t, x.read([]byte("["+strings.Repeat(`{"kind":0},`, maxItems)+"{}]"), geminiWhole))
 	want := fmt.Sprintf("(%d bytes more are not kept)", (maxItems-maxPieces)*len(`{"kind":0}`)+2)

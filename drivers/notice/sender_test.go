@@ -48,9 +48,7 @@ func patient(t *testing.T, patience time.Duration, env map[string]string) *drive
 	t.Helper()
 	s := driver.New(driver.Options{Supervisor: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir(), Getenv: func(n string) string { return env[n] }, Patience: patience})
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, s.Close(), nil)
 	})
 	return s
 }
@@ -77,9 +75,8 @@ func TestAMessageIsSignedByTheStandard(t *testing.T) {
 		got.URL.RequestURI() != "/a?b=c" || got.Header.Get("Content-Type") != "application/json" || string(body) != string(message.Body) {
 		t.Errorf("%s %s %v %s", got.Method, got.URL, got.Header, body)
 	}
-	if at, err := strconv.ParseInt(stamp, 10, 64); err != nil || at < began || at > time.Now().Unix() {
-		t.Errorf("timestamp %q", stamp)
-	}
+	at, err := strconv.ParseInt(stamp, 10, 64)
+	expect.True(t, err == nil && at >= began && at <= time.Now().Unix(), "timestamp %q", stamp)
 }
 
 func TestASecretIsNeverRepeated(t *testing.T) {
@@ -136,18 +133,15 @@ func TestAHostileServerCostsLittle(t *testing.T) {
 			s = hasty(t)
 		}
 		err := s.Send(t.Context(), notice.Notice{URL: "http://" + raw(t, answer)}, message)
-		if err == nil || strings.ContainsRune(err.Error(), 0x1b) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.True(t, err != nil && !strings.ContainsRune(err.Error(), 0x1b), "%s: %v", name, err)
 	}
 	// A body without an end is not read; the status was what counts.
 	endless := raw(t, func(c net.Conn) {
 		flood(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "400\r\n"+strings.Repeat("z", 1024)+"\r\n")
 	})
 	expect.No(t, sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://" + endless}, message))
-	if err := sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://127.0.0.1:1/secret"}, message); err == nil || strings.Contains(err.Error(), "/secret") {
-		t.Error(err)
-	}
+	err := sender(t, nil).Send(t.Context(), notice.Notice{URL: "http://127.0.0.1:1/secret"}, message)
+	expect.True(t, err != nil && !strings.Contains(err.Error(), "/secret"), "%v", err)
 }
 
 func flood(c net.Conn, head, again string) {
@@ -190,20 +184,17 @@ func TestACommandGetsTheMessage(t *testing.T) {
 		return s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"sh", "-c", script, "sh", out}}, message)
 	}
 	expect.No(t, do(`cat > "$1"; echo "$NOTICE_ID" >> "$1"`))
-	if got, _ := os.ReadFile(out); string(got) != string(message.Body)+"\n"+message.ID+"\n" {
-		t.Errorf("%s", got)
-	}
+	got, _ := os.ReadFile(out)
+	expect.True(t, string(got) == string(message.Body)+"\n"+message.ID+"\n", "%s", got)
 	if err := do("exit 0"); err != nil { // reads nothing
 		t.Error(err)
 	}
-	if err := do("echo one >&2; echo 'no mail today' >&2; exit 3"); err == nil || !strings.Contains(err.Error(), "exited with status 3: no mail today") {
-		t.Error(err)
-	}
+	err := do("echo one >&2; echo 'no mail today' >&2; exit 3")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "exited with status 3: no mail today"), "%v", err)
 	expect.Fails(t, s.Send(t.Context(), notice.Notice{Name: "n", Command: []string{"/no/such"}}, message), "a missing program counts as told")
 	s = hasty(t)
-	if err := do("yes & yes >&2 & sleep 600"); err == nil || !strings.Contains(err.Error(), "no answer within 500ms") {
-		t.Error(err)
-	}
+	err = do("yes & yes >&2 & sleep 600")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "no answer within 500ms"), "%v", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	expect.Err(t, s.Send(ctx, notice.Notice{Name: "n", Command: []string{"sleep", "600"}}, message), context.Canceled)

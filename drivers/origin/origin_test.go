@@ -71,9 +71,7 @@ func start(t *testing.T, script string) (first int, pids *bufio.Scanner) {
 
 func next(t *testing.T, pids *bufio.Scanner) int {
 	t.Helper()
-	if !pids.Scan() {
-		t.Fatal("no pid was told")
-	}
+	expect.Must(t, pids.Scan(), "no pid was told")
 	pid := expect.Of(strconv.Atoi(strings.TrimSpace(pids.Text())))(t)
 	return pid
 }
@@ -102,9 +100,8 @@ func TestWhateverARunStartsIsTheRuns(t *testing.T) {
 			first, pids := start(t, script)
 			pid := next(t, pids)
 			k := &kept{self: os.Getpid(), first: map[int]operator.Run{first: job}}
-			if got := origin.Find(k, pid, always); got.Kind != operator.OfRun || got.Run != job || got.PID != pid {
-				t.Errorf("%+v", got)
-			}
+			got := origin.Find(k, pid, always)
+			expect.True(t, got.Kind == operator.OfRun && got.Run == job && got.PID == pid, "%+v", got)
 		})
 	}
 }
@@ -124,13 +121,10 @@ func TestWhatLostItsRunIsTheEnginesAndNobodys(t *testing.T) {
 			for got = origin.Find(k, pid, always); got.Kind == operator.OfRun; { // until its parent has ended
 				got = origin.Find(k, pid, always)
 			}
-			if got.Kind != operator.Unclear || got.Run != job || got.Why == "" {
-				t.Errorf("%+v", got)
-			}
+			expect.True(t, got.Kind == operator.Unclear && got.Run == job && got.Why != "", "%+v", got)
 			k.marked = nil
-			if got = origin.Find(k, pid, always); got.Kind != operator.Unclear || got.Run != (operator.Run{}) {
-				t.Errorf("without a mark: %+v", got)
-			}
+			got = origin.Find(k, pid, always)
+			expect.True(t, got.Kind == operator.Unclear && got.Run == (operator.Run{}), "without a mark: %+v", got)
 		})
 	}
 }
@@ -140,26 +134,22 @@ func TestWhoIsNotTheEnginesIsAPerson(t *testing.T) {
 	next(t, pids)
 	k := &kept{self: engine, first: map[int]operator.Run{engine: job}}
 	for name, pid := range map[string]int{"beside the engine": os.Getpid(), "above it": os.Getppid(), "outside of the name space": 0} {
-		if got := origin.Find(k, pid, always); got.Kind != operator.Person {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got := origin.Find(k, pid, always)
+		expect.True(t, got.Kind == operator.Person, "%s: %+v", name, got)
 	}
 	k.marked = map[int]operator.Run{os.Getppid(): {Name: "agent:t_acme:ada"}}
-	if got := origin.Find(k, os.Getpid(), always); got.Kind != operator.Unclear || got.Run.Name != "agent:t_acme:ada" {
-		t.Errorf("what an earlier engine left: %+v", got)
-	}
+	got := origin.Find(k, os.Getpid(), always)
+	expect.True(t, got.Kind == operator.Unclear && got.Run.Name == "agent:t_acme:ada", "what an earlier engine left: %+v", got)
 }
 
 func TestWhoIsGoneIsNobody(t *testing.T) {
 	k := &kept{self: os.Getpid()}
 	cmd := exec.Command("true")
 	expect.No(t, cmd.Run())
-	if got := origin.Find(k, cmd.Process.Pid, always); got.Kind != operator.Unclear {
-		t.Errorf("%+v", got)
-	}
-	if got := origin.Find(&kept{self: 1 << 30}, os.Getpid(), func() bool { return false }); got.Kind != operator.Unclear {
-		t.Errorf("a pid that is another's: %+v", got)
-	}
+	got := origin.Find(k, cmd.Process.Pid, always)
+	expect.True(t, got.Kind == operator.Unclear, "%+v", got)
+	got = origin.Find(&kept{self: 1 << 30}, os.Getpid(), func() bool { return false })
+	expect.True(t, got.Kind == operator.Unclear, "a pid that is another's: %+v", got)
 }
 
 // TestAParentThatEndsMeanwhileLeadsNowhereElse ends the process above the
@@ -174,15 +164,12 @@ func TestAParentThatEndsMeanwhileLeadsNowhereElse(t *testing.T) {
 			return
 		}
 		ended = true
-		if err := unix.Kill(parent, unix.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, unix.Kill(parent, unix.SIGKILL), nil)
 		for unix.Kill(parent, 0) == nil { // until the run's first process has reaped it
 		}
 	}
-	if got := origin.Find(k, pid, always); got.Kind != operator.Unclear || !ended {
-		t.Errorf("%+v", got)
-	}
+	got := origin.Find(k, pid, always)
+	expect.True(t, got.Kind == operator.Unclear && ended, "%+v", got)
 }
 
 // TestNoProcessIsAPersonsForAMoment looks at processes whose parents end all
@@ -196,9 +183,8 @@ func TestNoProcessIsAPersonsForAMoment(t *testing.T) {
 		if pid == 0 {
 			break
 		}
-		if got := origin.Find(k, pid, always); got.Kind == operator.Person {
-			t.Fatalf("%+v", got)
-		}
+		got := origin.Find(k, pid, always)
+		expect.Must(t, got.Kind != operator.Person, "%+v", got)
 		looked.Add(1)
 	}
 	if looked.Load() < 300 {

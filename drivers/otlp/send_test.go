@@ -11,6 +11,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"swarmdeck/expect"
 )
 
 func sent(t *testing.T, reply http.HandlerFunc) (int64, error) {
@@ -28,18 +30,12 @@ func TestACollectorReadsWhatIsSent(t *testing.T) {
 	var in collector.ExportTraceServiceRequest
 	rejected, err := sent(t, func(w http.ResponseWriter, r *http.Request) {
 		data, err := io.ReadAll(r.Body)
-		if err != nil || proto.Unmarshal(data, &in) != nil || r.Header.Get("K") != "v" {
-			t.Errorf("%v %v", r.Header, err)
-		}
+		expect.True(t, err == nil && proto.Unmarshal(data, &in) == nil && r.Header.Get("K") == "v", "%v %v", r.Header, err)
 		reply, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "no"}})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 		_, _ = w.Write(reply)
 	})
-	if err != nil || rejected != 1 {
-		t.Errorf("%d %v", rejected, err)
-	}
+	expect.True(t, err == nil && rejected == 1, "%d %v", rejected, err)
 	got := in.ResourceSpans[0].ScopeSpans[0].Spans[0]
 	if got.Name != "a?" || len(got.Attributes) != 2 || got.EndTimeUnixNano != got.StartTimeUnixNano || in.ResourceSpans[0].Resource.Attributes[0].Key != "service.instance.id" {
 		t.Errorf("%v", &in)
@@ -54,12 +50,9 @@ func TestWhatACollectorSaysDecidesWhetherItIsTriedAgain(t *testing.T) {
 			w.WriteHeader(code)
 		})
 		_, isFinal := err.(refused)
-		if err == nil || isFinal == again || again && wait(err, 0) != 7*time.Second {
-			t.Errorf("%d: %v", code, err)
-		}
+		expect.True(t, err != nil && isFinal != again && (!again || wait(err, 0) == 7*time.Second), "%d: %v", code, err)
 	}
 	s := newSender(&Settings{URL: "http://127.0.0.1:1", Timeout: time.Second}, "", "")
-	if _, err := s.send(context.Background(), nil); err == nil || wait(err, 3) != 8*time.Second || wait(err, 99) != 30*time.Second {
-		t.Errorf("nobody there: %v", err)
-	}
+	_, err := s.send(context.Background(), nil)
+	expect.True(t, err != nil && wait(err, 3) == 8*time.Second && wait(err, 99) == 30*time.Second, "nobody there: %v", err)
 }

@@ -28,9 +28,8 @@ func TestNothingIsTracedUnlessAnEndpointIsNamed(t *testing.T) {
 		{"OTEL_TRACES_EXPORTER", "otlp"},
 		{"OTEL_SERVICE_NAME", "x"},
 	} {
-		if s, err := FromEnvironment(getenv(env...)); s != nil || err != nil {
-			t.Errorf("%v: %+v %v", env, s, err)
-		}
+		s, err := FromEnvironment(getenv(env...))
+		expect.True(t, s == nil && err == nil, "%v: %+v %v", env, s, err)
 	}
 	s, err := FromEnvironment(getenv(endpoint, "http://collector:4318/"))
 	if err != nil || s.URL != "http://collector:4318/v1/traces" || s.Timeout != 10*time.Second || s.Delay != 5*time.Second || s.Batch != 512 || s.Share != 1 || s.Gzip {
@@ -67,9 +66,7 @@ func TestAVariableThatMeansNothingIsNamed(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", "/nonexistent"},
 	} {
 		s, err := FromEnvironment(getenv(append(env, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://x")...))
-		if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "OTEL_") {
-			t.Errorf("%v: %+v %v", env, s, err)
-		}
+		expect.True(t, err != nil && !strings.Contains(err.Error(), secret) && strings.Contains(err.Error(), "OTEL_"), "%v: %+v %v", env, s, err)
 	}
 }
 
@@ -78,9 +75,7 @@ func TestAShareOfTheTracesIsToldWhole(t *testing.T) {
 	for trace, want := range map[string]bool{
 		"ffffffffffffffff7ffffffffffff000": true, "0000000000000000ffffffffffffffff": false, "00000000000000010000000000000001": true, "0000000000000000fffffffffffffffe": false,
 	} {
-		if s.told(trace) != want {
-			t.Errorf("%s: %v", trace, !want)
-		}
+		expect.True(t, s.told(trace) == want, "%s: %v", trace, !want)
 	}
 	if s := (&Settings{}); s.told("ffffffffffffffff0000000000000001") && s.told("4bf92f3577b34da6a3ce929d0e0e4736") {
 		t.Error("a share of nothing tells something")
@@ -90,9 +85,8 @@ func TestAShareOfTheTracesIsToldWhole(t *testing.T) {
 func FuzzNotTakenReadsAnything(f *testing.F) {
 	f.Add([]byte{10, 2, 8, 3})
 	f.Fuzz(func(t *testing.T, reply []byte) {
-		if n := notTaken(reply); n < 0 {
-			t.Error(n)
-		}
+		n := notTaken(reply)
+		expect.True(t, n >= 0, "%v", n)
 	})
 }
 

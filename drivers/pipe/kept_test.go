@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestKeptKeepsNoMoreThanItMay(t *testing.T) {
@@ -23,9 +25,8 @@ func TestKeptKeepsNoMoreThanItMay(t *testing.T) {
 		for _, step := range []int{1, 2, 9} {
 			k := &Kept{Most: c.kept.Most, End: c.kept.End, Over: c.kept.Over}
 			_, err := io.CopyBuffer(struct{ io.Writer }{k}, struct{ io.Reader }{strings.NewReader("abcdefghi")}, make([]byte, step))
-			if got := string(k.Bytes()); got != c.want || !errors.Is(err, c.err) || k.Cut() != (len(c.want) < 9) {
-				t.Errorf("%s, %d at a time: %q, %v", name, step, got, err)
-			}
+			got := string(k.Bytes())
+			expect.True(t, got == c.want && errors.Is(err, c.err) && k.Cut() == (len(c.want) < 9), "%s, %d at a time: %q, %v", name, step, got, err)
 			if got := string(k.Take()); got != c.want || len(k.Bytes()) != 0 {
 				t.Errorf("%s: took %q, left %q", name, got, k.Bytes())
 			}

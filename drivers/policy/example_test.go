@@ -27,8 +27,7 @@ func TestTheExampleProgramPassesItsCases(t *testing.T) {
 	for _, in.Serve = range []bool{false, true} {
 		p, err := j.Propose(ctx, by, in)
 		expect.No(t, err)
-		if p, err = j.Activate(ctx, by, p.PolicyID); err != nil || p.TestsSummary.Passed != 5 || p.Unsandboxed {
-			t.Fatalf("serve %v: %+v %v", in.Serve, p, err)
-		}
+		p, err = j.Activate(ctx, by, p.PolicyID)
+		expect.Must(t, err == nil && p.TestsSummary.Passed == 5 && !p.Unsandboxed, "serve %v: %+v %v", in.Serve, p, err)
 	}
 }

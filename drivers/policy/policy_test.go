@@ -26,48 +26,38 @@ print(json.dumps({"decision": "abort", "reason_code": "bad.tool", "confidence": 
 	if got.Decision != "abort" || got.ReasonCode != "bad.tool" || *got.Confidence != 0.9 || got.Rationale != "no" || got.RuleID != "r1" || got.Fault {
 		t.Fatalf("got %+v", got)
 	}
-	if got.Unsandboxed || got.Stderr != "seen \uFFFD[31mrm\uFFFD" {
-		t.Errorf("unsandboxed %v, stderr %q", got.Unsandboxed, got.Stderr)
-	}
+	expect.True(t, !got.Unsandboxed && got.Stderr == "seen \uFFFD[31mrm\uFFFD", "unsandboxed %v, stderr %q", got.Unsandboxed, got.Stderr)
 }
 
 func TestAProgramRunsAsNobodyWithAFixedEnvironment(t *testing.T) {
 	r := jailedRunner(t)
 	t.Setenv("SECRET_TOKEN", "x")
 	p := program(sh, `test -z "$SECRET_TOKEN" && test "$(id -u)" != 0 && echo '`+yes+"'\n")
-	if got := r.Decide(context.Background(), p, nil); got.Decision != "approve" {
-		t.Fatalf("got %+v", got)
-	}
+	got := r.Decide(context.Background(), p, nil)
+	expect.Must(t, got.Decision == "approve", "got %+v", got)
 }
 
 func TestWithoutAJailADecisionSaysSo(t *testing.T) {
 	r := runner(t, Options{Unjailed: "told so", Deadline: 2 * time.Minute})
-	if ok, why := r.Jailed(context.Background()); ok || why != "told so" {
-		t.Errorf("jailed %v, %q", ok, why)
-	}
+	ok, why := r.Jailed(context.Background())
+	expect.True(t, !ok && why == "told so", "jailed %v, %q", ok, why)
 	got := r.Decide(context.Background(), program(sh, "echo '"+yes+"'\n"), nil)
-	if got.Decision != "approve" || !got.Unsandboxed {
-		t.Errorf("got %+v", got)
-	}
+	expect.True(t, got.Decision == "approve" && got.Unsandboxed, "got %+v", got)
 	r.opt.Deadline = 300 * time.Millisecond
 	got = r.Decide(context.Background(), program(sh, "sleep 600 &\nsleep 600\n"), nil)
-	if got.ReasonCode != judge.ReasonTimeout || !got.Unsandboxed {
-		t.Errorf("got %+v", got)
-	}
+	expect.True(t, got.ReasonCode == judge.ReasonTimeout && got.Unsandboxed, "got %+v", got)
 }
 
 func TestAChangedFileIsWrittenAnew(t *testing.T) {
 	r := jailedRunner(t)
 	p := program(sh, "echo '"+yes+"'\n")
-	if got := r.Decide(context.Background(), p, nil); got.Decision != "approve" {
-		t.Fatalf("got %+v", got)
-	}
+	got := r.Decide(context.Background(), p, nil)
+	expect.Must(t, got.Decision == "approve", "got %+v", got)
 	file := filepath.Join(r.dir, p.Digest, fileName)
 	expect.No(t, os.Remove(file))
 	expect.No(t, os.WriteFile(file, []byte("echo '"+strings.Replace(yes, "approve", "deny", 1)+"'\n"), 0o755))
-	if got := r.Decide(context.Background(), p, nil); got.Decision != "approve" {
-		t.Fatalf("got %+v", got)
-	}
+	got = r.Decide(context.Background(), p, nil)
+	expect.Must(t, got.Decision == "approve", "got %+v", got)
 }
 
 func TestAProgramThatCouldNotBePlacedAsksAPerson(t *testing.T) {
@@ -75,18 +65,15 @@ func TestAProgramThatCouldNotBePlacedAsksAPerson(t *testing.T) {
 	expect.No(t, os.WriteFile(file, nil, 0o600))
 	r := runner(t, Options{Dir: filepath.Join(file, "below")})
 	got := r.Decide(context.Background(), program(sh, "echo '"+yes+"'\n"), nil)
-	if got.Decision != "hitl" || got.ReasonCode != judge.ReasonError {
-		t.Errorf("got %+v", got)
-	}
+	expect.True(t, got.Decision == "hitl" && got.ReasonCode == judge.ReasonError, "got %+v", got)
 }
 
 func TestACallerWhoGoesEndsTheProgram(t *testing.T) {
 	r := jailedRunner(t)
 	ctx, stop := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, stop)
-	if got := r.Decide(ctx, program(sh, "sleep 600\n"), nil); got.ReasonCode != judge.ReasonError {
-		t.Errorf("got %+v", got)
-	}
+	got := r.Decide(ctx, program(sh, "sleep 600\n"), nil)
+	expect.True(t, got.ReasonCode == judge.ReasonError, "got %+v", got)
 }
 
 // echo answers each line with its number and what it was asked.
@@ -119,9 +106,7 @@ func TestAProgramThatStaysAnswersLineByLine(t *testing.T) {
 	ask := func(doc string) judge.Reply { return r.Decide(context.Background(), p, []byte(doc)) }
 	for i := 1; i <= 5; i++ {
 		got := ask(fmt.Sprintf(`{"of":%d}`, i))
-		if got.ReasonCode != fmt.Sprintf("n%d", i) || got.Rationale != fmt.Sprint(i) {
-			t.Fatalf("answer %d: %+v", i, got)
-		}
+		expect.Must(t, got.ReasonCode == fmt.Sprintf("n%d", i) && got.Rationale == fmt.Sprint(i), "answer %d: %+v", i, got)
 	}
 	for _, c := range []struct{ do, want string }{
 		{"hang", judge.ReasonTimeout}, {"die", judge.ReasonError}, {"twice", judge.ReasonBadOutput}, {"much", judge.ReasonBadOutput},
@@ -131,17 +116,14 @@ func TestAProgramThatStaysAnswersLineByLine(t *testing.T) {
 		}
 		got := ask(`{"do":"` + c.do + `"}`)
 		r.opt.Deadline = 2 * time.Minute
-		if got.ReasonCode != c.want || got.Decision != "hitl" {
-			t.Errorf("%s: got %+v, want %s", c.do, got, c.want)
-		}
+		expect.True(t, got.ReasonCode == c.want && got.Decision == "hitl", "%s: got %+v, want %s", c.do, got, c.want)
 		if got := ask(`{"of":7}`); got.ReasonCode != "n1" || got.Rationale != "7" { // a new life
 			t.Errorf("after %s: got %+v", c.do, got)
 		}
 	}
 	r.Release(p)
-	if got := ask(`{"of":8}`); got.ReasonCode != "n1" {
-		t.Errorf("after its release: got %+v", got)
-	}
+	got := ask(`{"of":8}`)
+	expect.True(t, got.ReasonCode == "n1", "after its release: got %+v", got)
 }
 
 func TestAnAnswerToNoQuestionIsNotTakenForTheNext(t *testing.T) {
@@ -151,18 +133,16 @@ func TestAnAnswerToNoQuestionIsNotTakenForTheNext(t *testing.T) {
 while sys.stdin.readline():
     print('` + yes + `', flush=True)
 `)
-	if got := r.Decide(context.Background(), p, []byte("{}")); got.Decision != "approve" {
-		t.Fatalf("got %+v", got)
-	}
+	got := r.Decide(context.Background(), p, []byte("{}"))
+	expect.Must(t, got.Decision == "approve", "got %+v", got)
 	one := expect.Of(r.servers.take(t.Context(), p.Name))(t)
 	if _, err := one.proc.proc.Stdin.Write([]byte("{}\n")); err != nil { // a question of nobody's
 		t.Fatal(err)
 	}
 	expect.Await(t, "answer", one.proc.spoke)
 	r.servers.give(one)
-	if got := r.Decide(context.Background(), p, []byte("{}")); got.ReasonCode != judge.ReasonBadOutput {
-		t.Errorf("got %+v", got)
-	}
+	got = r.Decide(context.Background(), p, []byte("{}"))
+	expect.True(t, got.ReasonCode == judge.ReasonBadOutput, "got %+v", got)
 }
 
 func TestAProgramThatStaysTakesManyAskersInTurn(t *testing.T) {

@@ -52,9 +52,7 @@ func attacked(t *testing.T, stays bool) {
 				p.Serve = stays
 				for range rounds() {
 					got := r.Decide(context.Background(), p, []byte(`{"schema":1}`))
-					if got.Decision != "hitl" || !got.Fault || got.Unsandboxed || *got.Confidence != 0 {
-						t.Fatalf("got %+v", got)
-					}
+					expect.Must(t, got.Decision == "hitl" && got.Fault && !got.Unsandboxed && *got.Confidence == 0, "got %+v", got)
 					switch {
 					case got.ReasonCode == a.want:
 					case got.ReasonCode == judge.ReasonTimeout: // a loaded machine starts an interpreter too late
@@ -70,13 +68,10 @@ func attacked(t *testing.T, stays bool) {
 	t.Logf("%d answers came too late", late.Load())
 	_, err := os.Stat(target)
 	expect.Fails(t, err, "a program wrote a file")
-	if b, _ := os.ReadFile(secret); string(b) != "secret" {
-		t.Error("a program changed a file")
-	}
+	b, _ := os.ReadFile(secret)
+	expect.True(t, string(b) == "secret", "a program changed a file")
 	left, _ := filepath.Glob(filepath.Join(r.dir, "draft-*"))
-	if len(left) > 0 {
-		t.Errorf("left files: %v", left)
-	}
+	expect.True(t, len(left) == 0, "left files: %v", left)
 	own := r.dir
 	expect.No(t, r.Close())
 	_, err = os.Stat(own)

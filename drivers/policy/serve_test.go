@@ -56,12 +56,10 @@ func TestWhatNobodyAsksEnds(t *testing.T) {
 	}
 	before := holdings(t)
 	for range 2 {
-		if got := r.Decide(t.Context(), serving(echoes), []byte(`{"of":1}`)); got.ReasonCode != "n1" {
-			t.Fatalf("got %+v", got)
-		}
-		if got := r.Decide(t.Context(), program(sh, "echo '"+yes+"'\n"), nil); got.Decision != "approve" {
-			t.Fatalf("got %+v", got)
-		}
+		got := r.Decide(t.Context(), serving(echoes), []byte(`{"of":1}`))
+		expect.Must(t, got.ReasonCode == "n1", "got %+v", got)
+		got = r.Decide(t.Context(), program(sh, "echo '"+yes+"'\n"), nil)
+		expect.Must(t, got.Decision == "approve", "got %+v", got)
 		nothingLeft(t, before, r.dir)
 	}
 }
@@ -73,9 +71,8 @@ func TestProgramsOfTwoNamesAreTwoProcesses(t *testing.T) {
 	two.Name = "t_other/" + two.Name
 	for i, p := range []*judge.Program{one, one, two} {
 		want := []string{"n1", "n2", "n1"}[i]
-		if got := r.Decide(t.Context(), p, []byte(`{}`)); got.ReasonCode != want {
-			t.Errorf("%d: got %+v, want %s", i, got, want)
-		}
+		got := r.Decide(t.Context(), p, []byte(`{}`))
+		expect.True(t, got.ReasonCode == want, "%d: got %+v, want %s", i, got, want)
 	}
 }
 
@@ -84,9 +81,8 @@ func TestAProgramThatEndsBetweenQuestionsIsStartedForTheNext(t *testing.T) {
 	p := program(sh, "read line\necho '"+yes+"'\n")
 	p.Serve = true
 	for i := range 5 {
-		if got := r.Decide(t.Context(), p, []byte("{}")); got.Decision != "approve" {
-			t.Fatalf("question %d: got %+v", i, got)
-		}
+		got := r.Decide(t.Context(), p, []byte("{}"))
+		expect.Must(t, got.Decision == "approve", "question %d: got %+v", i, got)
 		expect.Await(t, "end of it", func() bool { return running(r) == 0 })
 	}
 }
@@ -97,15 +93,12 @@ func TestAProgramThatFailsAgainAndAgainRests(t *testing.T) {
 	p.Serve = true
 	expect.Await(t, "rest", func() bool {
 		got := r.Decide(t.Context(), p, []byte("{}"))
-		if got.ReasonCode != judge.ReasonError {
-			t.Fatalf("got %+v", got)
-		}
+		expect.Must(t, got.ReasonCode == judge.ReasonError, "got %+v", got)
 		return strings.Contains(got.Rationale, "times in a row, and is started again in")
 	})
 	r.Release(p) // forgets it
-	if got := r.Decide(t.Context(), p, []byte("{}")); strings.Contains(got.Rationale, "in a row") {
-		t.Errorf("got %+v", got)
-	}
+	got := r.Decide(t.Context(), p, []byte("{}"))
+	expect.True(t, !strings.Contains(got.Rationale, "in a row"), "got %+v", got)
 }
 
 func TestAfterCloseAPersonIsAsked(t *testing.T) {
@@ -121,9 +114,8 @@ func TestAfterCloseAPersonIsAsked(t *testing.T) {
 		time.Sleep(30 * time.Millisecond)
 		expect.No(t, r.Close())
 		all.Wait()
-		if got := r.Decide(t.Context(), p, []byte("{}")); got.ReasonCode != judge.ReasonError {
-			t.Errorf("got %+v", got)
-		}
+		got := r.Decide(t.Context(), p, []byte("{}"))
+		expect.True(t, got.ReasonCode == judge.ReasonError, "got %+v", got)
 		nothingLeft(t, before, fmt.Sprintf("%s/", r.dir))
 	}
 }

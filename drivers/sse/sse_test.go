@@ -17,9 +17,8 @@ func TestEventsAreRead(t *testing.T) {
 		got = append(got, kind+"="+string(data[:min(len(data), 10)]))
 		return nil
 	})
-	if s := strings.Join(got, "|"); s != "ping=|data=one\ntwo|=|mac=x|big=xxxxxxxxxx" || err != io.EOF {
-		t.Errorf("%q %v", s, err)
-	}
+	s := strings.Join(got, "|")
+	expect.True(t, s == "ping=|data=one\ntwo|=|mac=x|big=xxxxxxxxxx" && err == io.EOF, "%q %v", s, err)
 	enough := errors.New("enough")
 	expect.Is(t, sse.Each(strings.NewReader("data: x\n\ndata: y\n\n"), 10, func(string, []byte) error { return enough }), enough)
 }
@@ -27,13 +26,11 @@ func TestEventsAreRead(t *testing.T) {
 func TestAnEventThatIsTooLongIsRefused(t *testing.T) {
 	none := func(string, []byte) error { return nil }
 	for _, text := range []string{"data: ", "data: x\n"} {
-		if err := sse.Each(io.MultiReader(strings.NewReader("event: x\n"), &endless{text: text}), 8<<20, none); err == nil || !strings.Contains(err.Error(), "longer than 8388608 bytes") {
-			t.Errorf("%q: %v", text, err)
-		}
+		err := sse.Each(io.MultiReader(strings.NewReader("event: x\n"), &endless{text: text}), 8<<20, none)
+		expect.True(t, err != nil && strings.Contains(err.Error(), "longer than 8388608 bytes"), "%q: %v", text, err)
 	}
-	if err := sse.Each(strings.NewReader("data: 1234567890\n\ndata: x\n\n"), 10, none); err == nil || err == io.EOF {
-		t.Error(err)
-	}
+	err := sse.Each(strings.NewReader("data: 1234567890\n\ndata: x\n\n"), 10, none)
+	expect.True(t, err != nil && err != io.EOF, "%v", err)
 }
 
 // endless repeats a text, the first time only as a beginning if it has no end.
@@ -64,9 +61,7 @@ func FuzzEvents(f *testing.F) {
 		var all [2]strings.Builder
 		for i, n := range []int{len(s) + 1, max(1, piece%64)} {
 			e := sse.Events{Most: 32, Missed: func(int) { all[i].WriteString("missed\n") }, Event: func(name string, data []byte) {
-				if len(data) > 32 {
-					t.Errorf("%d bytes", len(data))
-				}
+				expect.True(t, len(data) <= 32, "%d bytes", len(data))
 				all[i].WriteString(name + "=" + string(data) + "\n")
 			}}
 			for left := s; left != ""; left = left[min(n, len(left)):] {
@@ -74,8 +69,6 @@ func FuzzEvents(f *testing.F) {
 			}
 			e.Close()
 		}
-		if all[0].String() != all[1].String() {
-			t.Errorf("at once %q, in pieces %q", &all[0], &all[1])
-		}
+		expect.True(t, all[0].String() == all[1].String(), "at once %q, in pieces %q", &all[0], &all[1])
 	})
 }

@@ -37,9 +37,8 @@ func TestARepositoryOfNobodysTrustRunsNothing(t *testing.T) {
 				t.Error(err) // what the canary has put into the repository's files is somebody's work
 			}
 			no(t, r.d.Remove(t.Context(), ada))
-			if ran := c.Ran(); len(ran) > 0 {
-				t.Errorf("programs of the repositories ran: %v", ran)
-			}
+			ran := c.Ran()
+			expect.True(t, len(ran) == 0, "programs of the repositories ran: %v", ran)
 		})
 	}
 }
@@ -57,12 +56,8 @@ func TestATreesLinksLeadNowhere(t *testing.T) {
 	no(t, os.Symlink(filepath.Join(r.repo, ".git"), filepath.Join(ada.Path, ".git")))
 	out, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 	no(t, err)
-	if to, err := os.Readlink(filepath.Join(r.repo, "sub")); err != nil || to != secret {
-		t.Error("a link is not the text that it is:", to, err)
-	}
-	if all := r.git(r.repo, "log", "-p", out.Commit); strings.Contains(all, "TOP SECRET") {
-		t.Error("what a link leads to was taken over")
-	}
+	expect.Is(t, expect.Of(os.Readlink(filepath.Join(r.repo, "sub")))(t), secret, "a link is not the text that it is")
+	expect.True(t, !strings.Contains(r.git(r.repo, "log", "-p", out.Commit), "TOP SECRET"), "what a link leads to was taken over")
 	_, err = r.over(ada, tree.Join{Key: "t2", Mode: tree.Rebase})
 	expect.Err(t, err, core.Kind(core.Conflict), "commits of another repository were taken over:")
 }
@@ -81,9 +76,7 @@ func TestATreeIsMadeOfWorkTreesAndPackedBranchesToo(t *testing.T) {
 	if got := r.git(beside, "rev-parse", "HEAD"); got != out.Commit || r.git(beside, "status", "--short") != "" || r.read(beside, "a") != "hers\n" {
 		t.Error("the work tree beside was not brought along")
 	}
-	if r.git(r.repo, "status", "--short") != "" || r.read(r.repo, "a") != "one\ntwo\nthree\n" {
-		t.Error("the other work tree was changed")
-	}
+	expect.True(t, r.git(r.repo, "status", "--short") == "" && r.read(r.repo, "a") == "one\ntwo\nthree\n", "the other work tree was changed")
 }
 
 func TestALinkOfTheOperatorsIsNotReplacedByADirectory(t *testing.T) {
@@ -91,12 +84,10 @@ func TestALinkOfTheOperatorsIsNotReplacedByADirectory(t *testing.T) {
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "src/new", "new\n")
 	no(t, os.Symlink("sub", filepath.Join(r.repo, "src")))
-	if _, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash}); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "src") {
-		t.Error(err)
-	}
-	if to, err := os.Readlink(filepath.Join(r.repo, "src")); err != nil || to != "sub" || r.read(r.repo, "sub/new") != "" {
-		t.Error("the link was replaced, or written through:", to, err)
-	}
+	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "src"), "%v", err)
+	to, err := os.Readlink(filepath.Join(r.repo, "src"))
+	expect.True(t, err == nil && to == "sub" && r.read(r.repo, "sub/new") == "", "the link was replaced, or written through: %v %v", to, err)
 }
 
 // Who shares a repository can write what lies in its .git. Nothing there has the engine
@@ -183,9 +174,7 @@ func TestASharedRepositoryLeadsNowhere(t *testing.T) {
 			case try.want != "":
 				if err == nil || !strings.Contains(err.Error(), try.want) {
 					// A place that is no repository is one without: its files are copied.
-					if ada.Kind != tree.Plain || err != nil {
-						t.Fatalf("%+v %v", ada, err)
-					}
+					expect.Must(t, ada.Kind == tree.Plain && err == nil, "%+v %v", ada, err)
 				}
 			case err != nil:
 				t.Fatal(err)
@@ -196,12 +185,9 @@ func TestASharedRepositoryLeadsNowhere(t *testing.T) {
 					}
 				}
 				no(t, r.d.Make(t.Context(), ada))
-				if r.read(ada.Path, "a") != "one\ntwo\nthree\n" || r.read(ada.Path, "theirs") != "" {
-					t.Error("the tree is of something else")
-				}
-				if list := r.read(ada.Path, ".git/objects/info/alternates"); strings.Contains(list, w.other) || strings.Contains(list, w.secret) {
-					t.Error(list)
-				}
+				expect.True(t, r.read(ada.Path, "a") == "one\ntwo\nthree\n" && r.read(ada.Path, "theirs") == "", "the tree is of something else")
+				list := r.read(ada.Path, ".git/objects/info/alternates")
+				expect.True(t, !strings.Contains(list, w.other) && !strings.Contains(list, w.secret), "%v", list)
 			}
 			if r.git(w.other, "for-each-ref", "refs/swarmdeck") != "" || r.git(w.other, "status", "--short") != "" {
 				t.Error("the other repository was written")

@@ -18,9 +18,7 @@ func (r rig) taken(t tree.Tree, q tree.Join) tree.Tree {
 	r.Helper()
 	out, err := r.over(t, q)
 	no(r, err)
-	if len(out.Conflicts) > 0 {
-		r.Fatal("conflicts in", out.Conflicts)
-	}
+	expect.Must(r, len(out.Conflicts) == 0, "conflicts in %v", out.Conflicts)
 	now, err := r.d.Now(r.Context(), t)
 	no(r, err)
 	t.Since, t.Head, t.BaseCommit = out.State, now.Head, out.Commit
@@ -56,9 +54,7 @@ func TestAnAgentThatCommitsIsTakenOverAgainAndAgain(t *testing.T) {
 			r.git(ada.Path, "commit", "-qm", fmt.Sprintf("%d.%d", n, part))
 		}
 		ada = r.taken(ada, tree.Join{Key: fmt.Sprint("t", n), Mode: mode})
-		if r.git(r.repo, "rev-parse", "HEAD^{tree}") != r.git(ada.Path, "rev-parse", "HEAD^{tree}") {
-			t.Fatal(n, "the base has something else")
-		}
+		expect.Must(t, r.git(r.repo, "rev-parse", "HEAD^{tree}") == r.git(ada.Path, "rev-parse", "HEAD^{tree}"), "%v the base has something else", n)
 		r.git(r.repo, "fsck", "--full", "--strict")
 	}
 }
@@ -93,9 +89,8 @@ func TestFilesThatGitCallsCleanAreClean(t *testing.T) {
 			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 			no(t, err)
 			expect.Is(t, r.git(r.repo, "status", "--short"), "")
-			if got := r.read(r.repo, "run.bat") + r.read(r.repo, "new.bat"); !strings.HasSuffix(got, "two\r\nthree\r\nnew\r\n") {
-				t.Errorf("%q", got)
-			}
+			got := r.read(r.repo, "run.bat") + r.read(r.repo, "new.bat")
+			expect.True(t, strings.HasSuffix(got, "two\r\nthree\r\nnew\r\n"), "%q", got)
 			// What git calls changed is not overwritten.
 			bob := r.tree("bob", r.repo)
 			r.write(bob.Path, "run.bat", "bob\n")
@@ -125,9 +120,8 @@ func TestASparseCheckoutStaysSparse(t *testing.T) {
 			_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
 			no(t, err)
 			expect.Is(t, r.git(r.repo, "status", "--short"), "")
-			if _, err := os.Stat(filepath.Join(r.repo, "out")); err == nil || r.read(r.repo, "in/x") != "X\n" {
-				t.Error("other files are checked out than were wanted")
-			}
+			_, err = os.Stat(filepath.Join(r.repo, "out"))
+			expect.True(t, err != nil && r.read(r.repo, "in/x") == "X\n", "other files are checked out than were wanted")
 			r.git(r.repo, "sparse-checkout", "disable")
 			expect.Is(t, r.read(r.repo, "out/y")+r.read(r.repo, "out/new")+r.read(r.repo, "out/z"), "Y\nnew\n", "the files are not those of the merge")
 		})

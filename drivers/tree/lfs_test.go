@@ -56,26 +56,21 @@ func TestAFileOfLFSIsFilledInWhereItsObjectIsThere(t *testing.T) {
 	ada := r.tree("ada", r.repo)
 	gone, _ := pointer("nobody has it\n")
 	expect.Is(t, r.read(ada.Path, "big.bin"), "old content\n")
-	if got := r.read(ada.Path, "far.bin"); got != gone || ada.Pointers != (tree.Pointers{Files: 1, First: "far.bin"}) {
-		t.Errorf("%q, %+v", got, ada.Pointers)
-	}
-	if all := r.changes(ada); len(all) > 0 {
-		t.Errorf("nobody changed %+v", all)
-	}
+	got := r.read(ada.Path, "far.bin")
+	expect.True(t, got == gone && ada.Pointers == (tree.Pointers{Files: 1, First: "far.bin"}), "%q, %+v", got, ada.Pointers)
+	all := r.changes(ada)
+	expect.True(t, len(all) == 0, "nobody changed %+v", all)
 	r.write(ada.Path, "big.bin", "old content\n") // written once more
-	if all := r.changes(ada); len(all) > 0 {
-		t.Errorf("nobody changed %+v", all)
-	}
+	all = r.changes(ada)
+	expect.True(t, len(all) == 0, "nobody changed %+v", all)
 	s, err := r.d.Now(t.Context(), ada)
 	no(t, err)
 	ran, err := r.d.Run(t.Context(), ada, s.Commit, command(func(string) {}, "grep", "-q", "old content", "big.bin"))
-	if no(t, err); ran.Code != 0 {
-		t.Errorf("a check does not see the content: %+v", ran)
-	}
+	no(t, err)
+	expect.True(t, ran.Code == 0, "a check does not see the content: %+v", ran)
 	r.write(ada.Path, "big.bin", "new content\n")
-	if all := r.changes(ada); len(all) != 1 || all[0].Path != "big.bin" || all[0].LFS != 12 {
-		t.Errorf("%+v", all)
-	}
+	all = r.changes(ada)
+	expect.True(t, len(all) == 1 && all[0].Path == "big.bin" && all[0].LFS == 12, "%+v", all)
 }
 
 func TestAChangedFileOfLFSIsTakenOverAsAnObject(t *testing.T) {
@@ -95,9 +90,7 @@ func TestAChangedFileOfLFSIsTakenOverAsAnObject(t *testing.T) {
 			if r.read(r.repo, ".git/lfs/objects/"+object) != "new content\n" || r.read(r.repo, ".git/lfs/objects/"+second) != "more\n" {
 				t.Error("the objects are not in the repository")
 			}
-			if r.read(r.repo, "big.bin") != "new content\n" || r.read(r.repo, "more.bin") != "more\n" {
-				t.Error("the files are not laid out")
-			}
+			expect.True(t, r.read(r.repo, "big.bin") == "new content\n" && r.read(r.repo, "more.bin") == "more\n", "the files are not laid out")
 			no(t, r.d.Land(t.Context(), ada, "t1", out.Commit, r.git(r.repo, "rev-parse", out.Commit+"^1"))) // the way back
 			expect.Is(t, r.read(r.repo, "big.bin"), "old content\n")
 		})
@@ -110,9 +103,8 @@ func TestWorkOfTheOperatorInAFileOfLFSIsNotOverwritten(t *testing.T) {
 	ada := r.tree("ada", r.repo)
 	r.write(ada.Path, "big.bin", "hers\n")
 	r.write(r.repo, "big.bin", "mine\n")
-	if _, err := r.over(ada, tree.Join{Key: "t1"}); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "big.bin") {
-		t.Error(err)
-	}
+	_, err := r.over(ada, tree.Join{Key: "t1"})
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "big.bin"), "%v", err)
 	expect.Is(t, r.read(r.repo, "big.bin"), "mine\n", "it was overwritten")
 }
 
@@ -127,9 +119,8 @@ func TestContentThatBelongsToLFSIsNotTakenOverAsAFileOfGit(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = r.over(ada, tree.Join{Key: "t2", Mode: tree.Squash})
-	if no(t, err); r.read(r.repo, "big.bin") != "new content\n" {
-		t.Error("the file was not taken over")
-	}
+	no(t, err)
+	expect.True(t, r.read(r.repo, "big.bin") == "new content\n", "the file was not taken over")
 }
 
 func TestAPointerToNowhereIsNotTakenOver(t *testing.T) {
@@ -154,9 +145,7 @@ func TestAnObjectThatIsAnotherIsNotFilledIn(t *testing.T) {
 	r.large()
 	text, object := pointer("old content\n")
 	r.write(r.repo, ".git/lfs/objects/"+object, "OLD CONTENT\n")
-	if ada := r.tree("ada", r.repo); r.read(ada.Path, "big.bin") != text {
-		t.Errorf("%q", r.read(ada.Path, "big.bin"))
-	}
+	expect.Is(t, r.read(r.tree("ada", r.repo).Path, "big.bin"), text)
 }
 
 // What a repository calls the filter of LFS is not run, the operator's as little as the
@@ -175,9 +164,8 @@ func TestNoRepositorysFilterOfLFSRuns(t *testing.T) {
 	r.write(ada.Path, ".lfsconfig", "[lfs]\n\turl = http://127.0.0.1:1/\n")
 	r.write(ada.Path, "big.bin", "new content\n")
 	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
-	if no(t, err); len(c.Ran()) > 0 {
-		t.Error("a filter of a repository ran")
-	}
+	no(t, err)
+	expect.True(t, len(c.Ran()) == 0, "a filter of a repository ran")
 }
 
 func TestGitLFSItselfFindsItAllInOrder(t *testing.T) {

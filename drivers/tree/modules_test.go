@@ -36,27 +36,22 @@ func TestASubmoduleIsInTheTree(t *testing.T) {
 	no(t, err)
 	all, err := r.d.Changes(t.Context(), ada, ada.Since, now.Commit)
 	no(t, err)
-	if len(all) > 0 {
-		t.Errorf("nobody changed %v", all)
-	}
+	expect.True(t, len(all) == 0, "nobody changed %v", all)
 	expect.Is(t, r.git(ada.Path, "status", "--short"), "", "git says")
-	if ran, err := r.d.Run(t.Context(), ada, now.Commit, command(func(string) {}, "cat", "deps/lib/l/one")); err != nil || ran.Code != 0 {
-		t.Errorf("a check does not see it: %+v, %v", ran, err)
-	}
+	ran, err := r.d.Run(t.Context(), ada, now.Commit, command(func(string) {}, "cat", "deps/lib/l/one"))
+	expect.True(t, err == nil && ran.Code == 0, "a check does not see it: %+v, %v", ran, err)
 	if len(ada.Lacks) > 0 || r.host == nil && !slices.Contains(r.d.Reads(ada), filepath.Join(r.repo, ".git/modules/the/lib/objects")) {
 		t.Errorf("lacks %v, reads %v", ada.Lacks, r.d.Reads(ada))
 	}
 	r.write(ada.Path, "a", "by ada\n")
 	expect.Of(r.over(ada, tree.Join{Key: "k", Mode: tree.Squash}))(t)
-	if said := r.git(r.repo, "status", "--short"); said != "" || r.read(r.repo, "a") != "by ada\n" || r.read(r.repo, "deps/lib/l/one") != "one\n" {
-		t.Errorf("the operator has %q", said)
-	}
+	said := r.git(r.repo, "status", "--short")
+	expect.True(t, said == "" && r.read(r.repo, "a") == "by ada\n" && r.read(r.repo, "deps/lib/l/one") == "one\n", "the operator has %q", said)
 	// What was changed within it has no place to be taken over to.
 	r.write(ada.Path, "deps/lib/l/one", "other\n")
 	r.git(filepath.Join(ada.Path, "deps/lib"), "commit", "-q", "-am", "other")
-	if _, err := r.over(ada, tree.Join{Key: "l", Mode: tree.Squash}); err == nil || !strings.Contains(err.Error(), "deps/lib") {
-		t.Errorf("%v", err)
-	}
+	_, err = r.over(ada, tree.Join{Key: "l", Mode: tree.Squash})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "deps/lib"), "%v", err)
 }
 
 func TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs(t *testing.T) {
@@ -69,9 +64,8 @@ func TestASubmoduleThatIsNotThereIsNamedAndStaysAsItIs(t *testing.T) {
 	expect.Is(t, fmt.Sprint(ada.Lacks), "[deps/lib]", ada.Lacks)
 	r.write(ada.Path, "a", "by ada\n")
 	expect.Of(r.over(ada, tree.Join{Key: "k", Mode: tree.Squash}))(t)
-	if said := r.git(r.repo, "ls-files", "--stage", "deps"); !strings.HasPrefix(said, "160000") {
-		t.Errorf("%s", said)
-	}
+	said := r.git(r.repo, "ls-files", "--stage", "deps")
+	expect.True(t, strings.HasPrefix(said, "160000"), "%s", said)
 }
 
 func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
@@ -87,9 +81,7 @@ func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
 	no(t, err)
 	all, err := r.d.Changes(t.Context(), ada, ada.Since, now.Commit)
 	no(t, err)
-	if want := []string{"a", "deps/lib/l/one", "deps/lib/new"}; now.Commit == before.Commit || !slices.Equal(paths(all), want) {
-		t.Errorf("%+v", all)
-	}
+	expect.True(t, now.Commit != before.Commit && slices.Equal(paths(all), []string{"a", "deps/lib/l/one", "deps/lib/new"}), "%+v", all)
 	for _, some := range [][]string{nil, {"deps/lib/l/one"}} {
 		var b strings.Builder
 		no(t, r.d.Diff(t.Context(), ada, ada.Since, now.Commit, some, &b))
@@ -97,14 +89,12 @@ func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
 			t.Errorf("of %v: %s", some, b.String())
 		}
 	}
-	if since, err := r.d.Changes(t.Context(), ada, now.Commit, now.Commit); err != nil || len(since) > 0 {
-		t.Errorf("%+v, %v", since, err)
-	}
+	since, err := r.d.Changes(t.Context(), ada, now.Commit, now.Commit)
+	expect.True(t, err == nil && len(since) == 0, "%+v, %v", since, err)
 	// A merge does not leave them behind in silence; the other files can be taken.
 	for _, mode := range tree.Modes() {
-		if _, err := r.over(ada, tree.Join{Key: "k", Mode: mode}); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "submodule deps/lib") {
-			t.Errorf("%s: %v", mode, err)
-		}
+		_, err := r.over(ada, tree.Join{Key: "k", Mode: mode})
+		expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "submodule deps/lib"), "%s: %v", mode, err)
 	}
 	_, err = r.over(ada, tree.Join{Key: "l", Mode: tree.Squash, Only: []tree.Piece{{Path: "deps/lib/new"}}})
 	expect.Err(t, err, core.Kind(core.Conflict))
@@ -113,13 +103,11 @@ func TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost(t *testing.T) {
 	// Put back, it is as it was.
 	r.write(ada.Path, "deps/lib/l/one", "one\n")
 	no(t, os.Remove(filepath.Join(ada.Path, "deps/lib/new")))
-	if all := r.changes(ada); !slices.Equal(paths(all), []string{"a"}) {
-		t.Errorf("%+v", all)
-	}
+	all = r.changes(ada)
+	expect.True(t, slices.Equal(paths(all), []string{"a"}), "%+v", all)
 	no(t, r.d.Remove(t.Context(), ada))
-	if left, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*", "index-*")); len(left) > 0 {
-		t.Errorf("%v is left", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*", "index-*"))
+	expect.True(t, len(left) == 0, "%v is left", left)
 }
 
 // A repository in a tree is its agent's: nothing of it runs, and what it leads to
@@ -134,20 +122,17 @@ func TestARepositoryWithinATreeRunsNothing(t *testing.T) {
 	c.Infest(filepath.Join(sub, ".git"), sub)
 	c.Ran()
 	r.write(sub, "l/one", "other\n")
-	if all := r.changes(ada); !slices.Contains(paths(all), "deps/lib/l/one") {
-		t.Errorf("%+v", all)
-	}
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("%v ran", ran)
-	}
+	all := r.changes(ada)
+	expect.True(t, slices.Contains(paths(all), "deps/lib/l/one"), "%+v", all)
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "%v ran", ran)
 	secret := filepath.Join(r.base, "secret")
 	r.write(secret, "key", "TOP SECRET\n")
 	r.git(r.base, "init", "-q", secret)
 	no(t, os.RemoveAll(sub))
 	no(t, os.Symlink(secret, sub))
-	if all := r.changes(ada); slices.ContainsFunc(paths(all), func(p string) bool { return strings.Contains(p, "key") }) {
-		t.Errorf("%+v", all)
-	}
+	all = r.changes(ada)
+	expect.True(t, !slices.ContainsFunc(paths(all), func(p string) bool { return strings.Contains(p, "key") }), "%+v", all)
 }
 
 func paths(all []tree.Change) (names []string) {

@@ -39,9 +39,8 @@ func TestAPushHasNothingOfARepositorysConfiguration(t *testing.T) {
 	c.Ran()
 	no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: "swarmdeck/ada"}))
 	expect.Is(t, r.git(filepath.Join(server.Dir, "remote.git"), "rev-parse", "swarmdeck/ada"), out.Commit)
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("programs of the repositories ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "programs of the repositories ran: %v", ran)
 }
 
 // hooked is a repository of this machine with hooks that run whatever comes.
@@ -76,25 +75,22 @@ func TestAPushToARepositoryOfThisMachineRunsNothingOfIt(t *testing.T) {
 		no(t, r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: out.Commit, Branch: branch}))
 		expect.Is(t, r.git(remote, "rev-parse", branch), out.Commit)
 	}
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "ran: %v", ran)
 	// It is exchanged for another one, or borrows from one.
 	other := r.hooked(c, "other.git")
 	no(t, os.Rename(remote, remote+".was"))
 	no(t, os.Symlink(other, remote))
-	if err := r.d.Push(t.Context(), ada, tree.Push{URL: remote, Commit: out.Commit, Branch: "x"}); err == nil || !strings.Contains(err.Error(), "a link leads to it") {
-		t.Error(err)
-	}
+	err = r.d.Push(t.Context(), ada, tree.Push{URL: remote, Commit: out.Commit, Branch: "x"})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "a link leads to it"), "%v", err)
 	no(t, os.Remove(remote))
 	no(t, os.Rename(remote+".was", remote))
 	r.write(remote, "objects/info/alternates", filepath.Join(other, "objects")+"\n")
 	r.write(remote, "commondir", other+"\n")
 	_ = r.d.Push(t.Context(), ada, tree.Push{URL: remote, Commit: out.Commit, Branch: "x"})
 	expect.Is(t, r.git(other, "for-each-ref"), "", "another repository was written")
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("ran: %v", ran)
-	}
+	ran = c.Ran()
+	expect.True(t, len(ran) == 0, "ran: %v", ran)
 }
 
 func TestAPushRefusesWhatRunsAProgram(t *testing.T) {
@@ -102,13 +98,11 @@ func TestAPushRefusesWhatRunsAProgram(t *testing.T) {
 	c := gittest.NewCanary(t)
 	ada := r.tree("ada", r.repo)
 	for _, url := range []string{"ext::" + c.Program("ext"), "fd::3", "http://127.0.0.1:1/x", "git://127.0.0.1/x", "local.git", "-o/x:y"} {
-		if err := r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: ada.Since, Branch: "x"}); err == nil || !strings.Contains(err.Error(), "; not ") {
-			t.Errorf("%s: %v", url, err)
-		}
+		err := r.d.Push(t.Context(), ada, tree.Push{URL: url, Commit: ada.Since, Branch: "x"})
+		expect.True(t, err != nil && strings.Contains(err.Error(), "; not "), "%s: %v", url, err)
 	}
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "ran: %v", ran)
 }
 
 // gh and glab ask git about the repository that they are in: it is one of the engine's.
@@ -125,11 +119,9 @@ func TestAPullRequestIsAskedForOutsideOfTheRepository(t *testing.T) {
 	at, err := tree.ReadRemote("git@git.example.org:team/web.git")
 	no(t, err)
 	text, err := r.d.Request(t.Context(), ada, tree.Request{To: at, Branch: "fix", Base: "main", Message: "Mend it\n\nAll of it"})
-	if no(t, err); strings.TrimSpace(text) != "opened" {
-		t.Errorf("%q", text)
-	}
+	no(t, err)
+	expect.True(t, strings.TrimSpace(text) == "opened", "%q", text)
 	expect.Has(t, r.read(r.base, "said"), "--repo\nhttps://git.example.org/team/web\n")
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("programs of the repository ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "programs of the repository ran: %v", ran)
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/git/gittest"
 	"swarmdeck/engine/tree"
+	"swarmdeck/expect"
 )
 
 // planted is a repository with work that is ready to land, and a place beside it.
@@ -62,9 +63,8 @@ func (p planted) land(t *testing.T, want string) {
 	case p.read(p.repo, "a") != "one\ntwo\nthree\n":
 		t.Error("files were changed before the refusal")
 	}
-	if after := all(t, p.out); after != before {
-		t.Errorf("written elsewhere:\n%s\nwas\n%s", after, before)
-	}
+	after := all(t, p.out)
+	expect.True(t, after == before, "written elsewhere:\n%s\nwas\n%s", after, before)
 }
 
 // Who shares a repository can put links where a merge writes. It is refused by the path
@@ -95,9 +95,7 @@ func TestALandingGoesThroughNoLink(t *testing.T) {
 	p.link(".swarmdeck-t1", "key")
 	no(t, os.Link(filepath.Join(p.out, "key"), filepath.Join(p.repo, ".git/swarmdeck-t1")))
 	p.land(t, "")
-	if p.read(p.repo, "a") != "hers\n" || p.git(p.repo, "status", "--short") != "" {
-		t.Error("it was not taken over")
-	}
+	expect.True(t, p.read(p.repo, "a") == "hers\n" && p.git(p.repo, "status", "--short") == "", "it was not taken over")
 }
 
 func TestALandingGoesThroughNoLinkToThePlaceOfAPackedBranch(t *testing.T) {
@@ -163,18 +161,14 @@ func TestAHostileRepositoryIsMergedAndPushedWithoutItsPrograms(t *testing.T) {
 			no(t, err)
 			out, err := r.over(ada, tree.Join{Key: "t1", Mode: mode})
 			no(t, err)
-			if r.read(r.repo, "a") != "one\nTWO\nthree\n" || r.read(r.repo, "more") != "more\n" {
-				t.Error("it was not taken over")
-			}
+			expect.True(t, r.read(r.repo, "a") == "one\nTWO\nthree\n" && r.read(r.repo, "more") == "more\n", "it was not taken over")
 			no(t, r.d.Push(t.Context(), ada, tree.Push{URL: remote, Commit: out.Commit, Branch: "x"}))
-			if got := r.read(remote, "refs/heads/x"); strings.TrimSpace(got) != out.Commit {
-				t.Error("it was not pushed:", got)
-			}
+			got := r.read(remote, "refs/heads/x")
+			expect.True(t, strings.TrimSpace(got) == out.Commit, "it was not pushed: %v", got)
 			no(t, r.d.Land(t.Context(), ada, "t2", out.Commit, base)) // an undo
 			no(t, r.d.Remove(t.Context(), ada))
-			if ran := c.Ran(); len(ran) > 0 {
-				t.Errorf("programs of the repositories ran: %v", ran)
-			}
+			ran := c.Ran()
+			expect.True(t, len(ran) == 0, "programs of the repositories ran: %v", ran)
 		})
 	}
 }

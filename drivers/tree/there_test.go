@@ -121,33 +121,25 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	r.write(ada.Path, "mine", "ada's\n")
 	expect.Of(r.d.Now(t.Context(), ada))(t)
 	no(t, r.d.Make(t.Context(), ada))
-	if r.read(ada.Path, "mine") == "" {
-		t.Error("made once more, the same tree is another one")
-	}
+	expect.True(t, r.read(ada.Path, "mine") != "", "made once more, the same tree is another one")
 	bob := r.tree("bob", r.repo)
-	if r.read(bob.Path, "mine") != "" || r.read(bob.Path, "a") == "" {
-		t.Error("bob's tree is not his own")
-	}
+	expect.True(t, r.read(bob.Path, "mine") == "" && r.read(bob.Path, "a") != "", "bob's tree is not his own")
 	// Another agent of the same name begins anew.
 	no(t, r.d.Remove(t.Context(), ada))
 	ada.CreatedAt = ada.CreatedAt.Add(1)
 	no(t, r.d.Make(t.Context(), ada))
 	expect.Is(t, r.read(ada.Path, "mine"), "", "ada has the files of an earlier one")
-	if packs, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*.git", "objects", "pack", "*.pack")); len(packs) > 0 {
-		t.Errorf("each look leaves a pack: %v", packs)
-	}
+	packs, _ := filepath.Glob(filepath.Join(r.base, "kept", tenant, "trees", "*.git", "objects", "pack", "*.pack"))
+	expect.True(t, len(packs) == 0, "each look leaves a pack: %v", packs)
 	no(t, r.host.desk.Tidy([]string{"bob"}))
-	if r.read(ada.Path, "a") != "" || r.read(bob.Path, "a") == "" {
-		t.Error("another tree than ada's went")
-	}
+	expect.True(t, r.read(ada.Path, "a") == "" && r.read(bob.Path, "a") != "", "another tree than ada's went")
 	r.git(bob.Path, "fsck")
 	_, err := r.d.Now(t.Context(), ada)
 	expect.Err(t, err, core.Kind(core.Unavailable), "a tree that is gone")
 	no(t, r.host.desk.Tidy(nil))
 	for _, dir := range []string{"sources", "work/t_host", "states/t_host/trees"} {
-		if left, _ := os.ReadDir(filepath.Join(r.base, "box", dir)); len(left) > 0 {
-			t.Errorf("%s holds %v", dir, left)
-		}
+		left, _ := os.ReadDir(filepath.Join(r.base, "box", dir))
+		expect.True(t, len(left) == 0, "%s holds %v", dir, left)
 	}
 }
 
@@ -176,13 +168,10 @@ func TestNothingGoesToAHostTwice(t *testing.T) {
 	ada := r.tree("ada", r.repo)
 	expect.Same(t, sent(), []string{"base", "base", "fill", "fill"}, "the first tree is made by")
 	bob := r.tree("bob", r.repo)
-	if all := sent(); len(all) > 0 {
-		t.Errorf("the second tree is made by %v", all)
-	}
+	all := sent()
+	expect.True(t, len(all) == 0, "the second tree is made by %v", all)
 	for _, path := range []string{ada.Path, bob.Path} {
-		if r.read(path, "one.bin") != "one\n" || r.read(path, "deps/lib/l/one") != "one\n" {
-			t.Errorf("%s is not whole", path)
-		}
+		expect.True(t, r.read(path, "one.bin") == "one\n" && r.read(path, "deps/lib/l/one") == "one\n", "%s is not whole", path)
 	}
 	text, object := pointer("three\n")
 	r.write(r.repo, "three.bin", text)
@@ -204,9 +193,8 @@ func TestWhatAHostAnswersIsNotTrusted(t *testing.T) {
 		"a commit that is not there": `{"commit":"` + strings.Repeat("a", 40) + `"}` + "\n", "an escape": `{"error":"\u001b[2J"}` + "\n", "too much": strings.Repeat("x", 33<<20),
 	} {
 		r.host.say = func(out io.Writer) { _, _ = io.WriteString(out, say) }
-		if s, err := r.d.Now(t.Context(), ada); err == nil || strings.Contains(err.Error(), "\x1b") {
-			t.Errorf("%s: %+v %v", name, s, err)
-		}
+		s, err := r.d.Now(t.Context(), ada)
+		expect.True(t, err != nil && !strings.Contains(err.Error(), "\x1b"), "%s: %+v %v", name, s, err)
 	}
 	r.host.say = nil
 	expect.Of(r.d.Now(t.Context(), ada))(t)

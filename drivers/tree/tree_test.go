@@ -148,9 +148,7 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	r.write(r.repo, ".env", "DB=1\n")
 	r.write(r.repo, "ignored", "stays\n")
 	ada := r.tree("ada", filepath.Join(r.repo, "sub"))
-	if ada.Dir() != filepath.Join(ada.Path, "sub") || ada.Base != "main" {
-		t.Errorf("%+v", ada)
-	}
+	expect.True(t, ada.Dir() == filepath.Join(ada.Path, "sub") && ada.Base == "main", "%+v", ada)
 	expect.Is(t, r.read(ada.Path, "a")+r.read(ada.Path, ".env")+r.read(ada.Path, "ignored"), "one\ntwo\nthree\nDB=1\n")
 	expect.Is(t, ada.Included.Told("ada"), "the tree of ada has copies of files that git ignores: .env (5 bytes); 5 bytes in all")
 	expect.Is(t, r.git(ada.Path, "status", "--short", "--branch"), "## swarmdeck/ada")
@@ -164,9 +162,8 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	r.git(r.repo, "gc", "-q", "--prune=now")
 	r.git(ada.Path, "fsck", "--full")
 	r.remove(ada)
-	if _, err := os.Stat(ada.Path); err == nil || r.git(r.repo, "for-each-ref", "refs/swarmdeck") != "" {
-		t.Error("the tree left something behind")
-	}
+	_, err := os.Stat(ada.Path)
+	expect.True(t, err != nil && r.git(r.repo, "for-each-ref", "refs/swarmdeck") == "", "the tree left something behind")
 }
 
 func TestWhatChangedIsListedAndShown(t *testing.T) {
@@ -186,9 +183,7 @@ func TestWhatChangedIsListedAndShown(t *testing.T) {
 		{Path: "gone", Status: "deleted", Removed: 1},
 		{Path: "new", Status: "added", Added: 1},
 	}
-	if len(all) != len(want) {
-		t.Fatalf("%+v", all)
-	}
+	expect.Must(t, len(all) == len(want), "%+v", all)
 	for n, c := range want {
 		expect.Is(t, all[n], c)
 	}
@@ -214,9 +209,8 @@ func TestChangesAreTakenOverWhereTheBranchIsCheckedOut(t *testing.T) {
 			r.write(r.repo, "mine", "mine\n")
 			out, err := r.over(ada, tree.Join{Key: "t1", Mode: mode})
 			no(t, err)
-			if got := r.git(r.repo, "rev-parse", "HEAD"); got != out.Commit {
-				t.Fatal("HEAD is", got)
-			}
+			got := r.git(r.repo, "rev-parse", "HEAD")
+			expect.Must(t, got == out.Commit, "HEAD is %v", got)
 			expect.Is(t, r.git(r.repo, "status", "--short"), "?? mine")
 			if r.read(r.repo, "a")+r.read(r.repo, "deep/new")+r.read(r.repo, "gone")+r.read(r.repo, "sub/b") != "one\nTWO\nthree\nnew\nB\n" {
 				t.Error("the files are not those of the merge")
@@ -227,9 +221,7 @@ func TestChangesAreTakenOverWhereTheBranchIsCheckedOut(t *testing.T) {
 				tree.Rebase: "ada: What ada did\nt: upper case\nt: of the operator\nt: first",
 				tree.Merge:  "olga: Merge swarmdeck/ada\nada: What ada did\nt: upper case\nt: of the operator\nt: first",
 			}[mode]
-			if log != want {
-				t.Errorf("%s\n, not\n%s", log, want)
-			}
+			expect.True(t, log == want, "%s\n, not\n%s", log, want)
 			r.git(r.repo, "fsck", "--full", "--strict")
 			// Done again it is done.
 			no(t, r.d.Land(t.Context(), ada, "t1", out.Commit+"^", out.Commit))
@@ -245,12 +237,9 @@ func TestWorkOfTheOperatorIsNotOverwritten(t *testing.T) {
 	r.write(r.repo, "a", "mine\n")
 	r.write(r.repo, "new", "mine\n")
 	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
-	if !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "a, new") {
-		t.Fatal(err)
-	}
-	if got := r.git(r.repo, "status", "--short"); got != "M a\n?? new" || r.git(r.repo, "log", "--format=%s") != "first" {
-		t.Error(got)
-	}
+	expect.Must(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "a, new"), "%v", err)
+	got := r.git(r.repo, "status", "--short")
+	expect.True(t, got == "M a\n?? new" && r.git(r.repo, "log", "--format=%s") == "first", "%v", got)
 	r.git(r.repo, "stash", "-q", "-u") // no lock is left
 }
 
@@ -261,9 +250,8 @@ func TestConflictsAreNamed(t *testing.T) {
 	r.write(r.repo, "a", "one\nmine\nthree\n")
 	r.git(r.repo, "commit", "-qam", "mine")
 	out, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash})
-	if no(t, err); len(out.Conflicts) != 1 || out.Conflicts[0] != "a" {
-		t.Errorf("%+v", out)
-	}
+	no(t, err)
+	expect.True(t, len(out.Conflicts) == 1 && out.Conflicts[0] == "a", "%+v", out)
 }
 
 func TestAPartOfWhatChangedIsTakenOver(t *testing.T) {
@@ -306,9 +294,8 @@ func TestACommandSeesAStateInACell(t *testing.T) {
 	no(t, err)
 	var lines []string
 	ran, err := r.d.Run(t.Context(), ada, s.Commit, command(func(line string) { lines = append(lines, line) }, "sh", "-c", "cat a; echo no >&2; exit 3"))
-	if no(t, err); ran.Code != 3 || !strings.Contains(ran.Tail, "hers") || len(lines) != 2 {
-		t.Errorf("%+v %q", ran, lines)
-	}
+	no(t, err)
+	expect.True(t, ran.Code == 3 && strings.Contains(ran.Tail, "hers") && len(lines) == 2, "%+v %q", ran, lines)
 }
 
 func TestACommitIsPushed(t *testing.T) {
@@ -334,12 +321,9 @@ func TestACallsIdIsNoTasks(t *testing.T) {
 	no(t, r.d.Mark(t.Context(), ada, tree.MarkCall+"c1"))
 	now, err := r.d.Now(t.Context(), ada)
 	no(t, err)
-	if got, err := r.d.Marked(t.Context(), ada, "tk_1"); err != nil || got == now.Commit {
-		t.Error("a call stands for the task:", got, err)
-	}
-	if got, err := r.d.Marked(t.Context(), ada, "c1"); err != nil || got != now.Commit {
-		t.Error(got, err)
-	}
+	got, err := r.d.Marked(t.Context(), ada, "tk_1")
+	expect.True(t, err == nil && got != now.Commit, "a call stands for the task: %v %v", got, err)
+	expect.Is(t, expect.Of(r.d.Marked(t.Context(), ada, "c1"))(t), now.Commit)
 	_, err = r.d.Marked(t.Context(), ada, "c2")
 	expect.Err(t, err, core.Kind(core.NotFound))
 }

@@ -99,9 +99,7 @@ func TestALineThatWasCutShortSpoilsNoOther(t *testing.T) {
 	w.no(errors.Join(err, f.Close()))
 	w.no(w.publish(to, 2))
 	notes, err := w.held(to)
-	if err != nil || len(notes) != 2 || notes[1] != note(2) {
-		t.Errorf("%q %v", notes, err)
-	}
+	expect.True(t, err == nil && len(notes) == 2 && notes[1] == note(2), "%q %v", notes, err)
 }
 
 func TestAGitWitnessCanBeFetchedFrom(t *testing.T) {
@@ -113,9 +111,7 @@ func TestAGitWitnessCanBeFetchedFrom(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "git", "clone", "-q", "--branch", "t_a", to.Path, w.at("clone")).CombinedOutput()
 	expect.No(t, err, out)
 	text, err := os.ReadFile(filepath.Join(w.at("clone"), "checkpoint"))
-	if err != nil || string(text) != note(2) {
-		t.Errorf("%q %v", text, err)
-	}
+	expect.True(t, err == nil && string(text) == note(2), "%q %v", text, err)
 }
 
 func TestARepositoryOfSomebodyElseIsRefusedAndRunsNothing(t *testing.T) {
@@ -136,9 +132,8 @@ func TestARepositoryOfSomebodyElseIsRefusedAndRunsNothing(t *testing.T) {
 		_, err = w.held(to)
 		expect.Fails(t, err, to.Path)
 	}
-	if ran := canary.Ran(); len(ran) > 0 {
-		t.Errorf("ran %v", ran)
-	}
+	ran := canary.Ran()
+	expect.True(t, len(ran) == 0, "ran %v", ran)
 }
 
 func TestNoWitnessIsKeptInTheEnginesOwnFilesOrThroughALink(t *testing.T) {
@@ -155,9 +150,8 @@ func TestNoWitnessIsKeptInTheEnginesOwnFilesOrThroughALink(t *testing.T) {
 		}
 	}
 	expect.Is(t, core.AsError(w.publish(w.witness(witness.File, "data.db"), 1)).Code, core.Denied)
-	if text, _ := os.ReadFile(w.at("data.db")); string(text) != "data" {
-		t.Errorf("the data file is now %q", text)
-	}
+	text, _ := os.ReadFile(w.at("data.db"))
+	expect.True(t, string(text) == "data", "the data file is now %q", text)
 }
 
 func TestACommandGetsTheLineOfAFile(t *testing.T) {
@@ -165,13 +159,11 @@ func TestACommandGetsTheLineOfAFile(t *testing.T) {
 	to := witness.Witness{TenantID: "t_a", Name: "w", Kind: witness.Command, Command: []string{"sh", "-c", "cat >> kept"}}
 	w.no(w.publish(to, 1))
 	w.no(w.publish(to, 2))
-	if notes, err := w.held(w.witness(witness.File, "kept")); err != nil || len(notes) != 2 {
-		t.Errorf("%q %v", notes, err)
-	}
+	notes, err := w.held(w.witness(witness.File, "kept"))
+	expect.True(t, err == nil && len(notes) == 2, "%q %v", notes, err)
 	to.Command = []string{"sh", "-c", "echo full >&2; exit 3"}
-	if err := w.publish(to, 3); err == nil || !strings.Contains(err.Error(), "the command exited with status 3: full") {
-		t.Error(err)
-	}
+	err = w.publish(to, 3)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "the command exited with status 3: full"), "%v", err)
 	to.Command = []string{"no-such-program"}
 	expect.Fails(t, w.publish(to, 3), "a program that is not there took it")
 }

@@ -31,13 +31,11 @@ func asks(t *testing.T, d Dir, r Request) (Answer, error) {
 func TestARequestIsAnsweredOrSaysWhyNot(t *testing.T) {
 	dir := t.TempDir()
 	d := Dir{Spec: cell.Spec{Dir: dir}}
-	if a, err := asks(t, d, Request{Op: OpReal}); err != nil || a.Path != d.Real() {
-		t.Errorf("%+v %v", a, err)
-	}
+	a, err := asks(t, d, Request{Op: OpReal})
+	expect.True(t, err == nil && a.Path == d.Real(), "%+v %v", a, err)
 	expect.No(t, os.Mkdir(filepath.Join(dir, "sub"), 0o700))
-	if a, err := asks(t, d, Request{Op: OpSub, Path: dir + "/sub"}); err != nil || filepath.Base(a.Path) != "sub" {
-		t.Errorf("%+v %v", a, err)
-	}
+	a, err = asks(t, d, Request{Op: OpSub, Path: dir + "/sub"})
+	expect.True(t, err == nil && filepath.Base(a.Path) == "sub", "%+v %v", a, err)
 	for _, r := range []Request{{Op: OpSub, Path: "/"}, {Op: "other"}, {Op: OpRead, Path: "x"}, {Op: OpLook, Argv: []string{"cat", "x"}, Path: "/"}} {
 		_, err := asks(t, d, r)
 		expect.Err(t, err, core.Kind(core.InvalidInput), r)
@@ -61,9 +59,7 @@ func FuzzAnAnswer(f *testing.F) {
 			return
 		}
 		for _, file := range a.Files {
-			if file.Path == "" || strings.ContainsAny(file.Path+file.Unbound, "\x1b\n\x00") || file.Size < 0 {
-				t.Errorf("%+v", file)
-			}
+			expect.True(t, file.Path != "" && !strings.ContainsAny(file.Path+file.Unbound, "\x1b\n\x00") && file.Size >= 0, "%+v", file)
 		}
 	})
 }

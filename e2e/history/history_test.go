@@ -118,9 +118,8 @@ func TestHistoriesThatNoOrderExplainsAreRefused(t *testing.T) {
 		"a stop that nobody pressed":                   {line(0, StopShow, 2, 3, Answer{Outcome: Done, On: true})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := Check(calls, time.Minute); err == nil || !strings.Contains(err.Error(), "no order explains") {
-				t.Errorf("accepted: %v", err)
-			}
+			err := Check(calls, time.Minute)
+			expect.True(t, err != nil && strings.Contains(err.Error(), "no order explains"), "accepted: %v", err)
 		})
 	}
 }
@@ -134,9 +133,8 @@ func TestManyStartsThatWaitForOneStopTakeNoLongerThanOne(t *testing.T) {
 	}
 	expect.No(t, Check(append(calls, line(0, StopOff, 2000, 2001, begun), line(0, StopShow, 2002, 2003, Answer{Outcome: Done})), time.Minute))
 	calls = append(calls, line(2, Start, 1500, 1501, begun), line(0, StopShow, 1400, 1401, Answer{Outcome: Done, On: true}), line(0, StopOff, 2000, 2001, begun))
-	if err := Check(calls, time.Minute); err == nil || !strings.Contains(err.Error(), "no order explains") {
-		t.Errorf("a start in the stop is accepted: %v", err)
-	}
+	err := Check(calls, time.Minute)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "no order explains"), "a start in the stop is accepted: %v", err)
 }
 
 func TestACallThatNobodyHeardOfStaysOpen(t *testing.T) {
@@ -146,9 +144,7 @@ func TestACallThatNobodyHeardOfStaysOpen(t *testing.T) {
 	r.Ask(1, Op{Verb: Dispatch, Key: "k"})(Answer{})
 	r.Ask(2, Op{Verb: Dispatch, Key: "k"})(done("queued"))
 	calls := r.Calls()
-	if len(calls) != 2 || calls[0].From >= calls[0].To || calls[0].To >= calls[1].From {
-		t.Fatalf("%v", calls)
-	}
+	expect.Must(t, len(calls) == 2 && calls[0].From < calls[0].To && calls[0].To < calls[1].From, "%v", calls)
 	expect.No(t, Check(calls, time.Minute))
 	expect.Is(t, calls[0].String(), "1s to …, client 1: dispatch : unknown")
 }

@@ -19,14 +19,11 @@ func TestJSONLExportIsTheLogItself(t *testing.T) {
 	var out bytes.Buffer
 	expect.No(t, h.Export(t.Context(), acme, "jsonl", &out))
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 2502 {
-		t.Fatalf("%d lines", len(lines))
-	}
+	expect.Must(t, len(lines) == 2502, "%d lines", len(lines))
 	for i, line := range lines {
 		var e audit.Event
-		if err := core.Decode([]byte(line), &e); err != nil || e.Seq != uint64(i+1) {
-			t.Fatalf("line %d: %v: %s", i+1, err, line)
-		}
+		err := core.Decode([]byte(line), &e)
+		expect.Must(t, err == nil && e.Seq == uint64(i+1), "line %d: %v: %s", i+1, err, line)
 	}
 }
 
@@ -41,9 +38,7 @@ func TestCSVExportHasNoFormula(t *testing.T) {
 	var out bytes.Buffer
 	expect.No(t, h.Export(t.Context(), acme, "csv", &out))
 	rows, err := csv.NewReader(bytes.NewReader(out.Bytes())).ReadAll()
-	if err != nil || len(rows) != len(hostile)+2 {
-		t.Fatalf("%d rows, %v", len(rows), err)
-	}
+	expect.Must(t, err == nil && len(rows) == len(hostile)+2, "%d rows, %v", len(rows), err)
 	for _, row := range rows[1:] {
 		for i, cell := range row {
 			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r\n |%") || strings.HasPrefix(cell, "＝") {
@@ -52,9 +47,7 @@ func TestCSVExportHasNoFormula(t *testing.T) {
 		}
 	}
 	last := rows[len(rows)-1]
-	if last[6] != "plain" || last[11] != "plain" || last[13] != `{"say":"plain"}` {
-		t.Errorf("plain row %q", last)
-	}
+	expect.True(t, last[6] == "plain" && last[11] == "plain" && last[13] == `{"say":"plain"}`, "plain row %q", last)
 }
 
 type brokenPipe struct{ left int }

@@ -26,9 +26,7 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	check := func(what string, red, green int64) audit.Counts {
 		t.Helper()
 		c, err := h.Counts(t.Context(), acme)
-		if err != nil || c.Counter("red") != red || c.Counter("green") != green {
-			t.Errorf("%s: %v, %v", what, c, err)
-		}
+		expect.True(t, err == nil && c.Counter("red") == red && c.Counter("green") == green, "%s: %v, %v", what, c, err)
 		return c
 	}
 	_ = add(2, 1)
@@ -37,35 +35,27 @@ func TestHeldCountersAreThoseOfTheNewestCommit(t *testing.T) {
 	check("after a commit", 3, 2)
 	expect.Fails(t, add(10, -1), "no error")
 	last := check("after a change that failed", 3, 2)
-	if before.Counter("red") != 2 || last.Events() != before.Events()+1 {
-		t.Errorf("%v, before %v", last, before)
-	}
+	expect.True(t, before.Counter("red") == 2 && last.Events() == before.Events()+1, "%v, before %v", last, before)
 	expect.No(t, h.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		h.Hold(acme, "blue")
 		tx.Add("blue", 5)
 		_, err := tx.Record(audit.Entry{Type: "thing.counted", Subject: "thing", ID: "1"})
 		return err
 	}))
-	if c := check("held later", 3, 2); c.Counter("blue") != 5 {
-		t.Errorf("blue: %v", c)
-	}
-	if c, err := h.Counts(t.Context(), other); err != nil || len(c) != 3 {
-		t.Errorf("another tenant holds %v, %v", c, err)
-	}
+	c := check("held later", 3, 2)
+	expect.True(t, c.Counter("blue") == 5, "blue: %v", c)
+	c, err := h.Counts(t.Context(), other)
+	expect.True(t, err == nil && len(c) == 3, "another tenant holds %v, %v", c, err)
 	h.Release(acme, "blue")
-	if c := check("released", 3, 2); len(c) != 3 {
-		t.Errorf("held: %v", c)
-	}
+	c = check("released", 3, 2)
+	expect.True(t, len(c) == 3, "held: %v", c)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				if err := add(1, 0); err != nil {
-					t.Error(err)
-				}
-				if _, err := h.Counts(t.Context(), acme); err != nil {
-					t.Error(err)
-				}
+				expect.Is(t, add(1, 0), nil)
+				_, err := h.Counts(t.Context(), acme)
+				expect.True(t, err == nil, "%v", err)
 			}
 		})
 	}

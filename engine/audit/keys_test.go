@@ -56,12 +56,9 @@ func TestARotatedKeyIsSignedByTheOldOneAndSignsFromThenOn(t *testing.T) {
 	h.record(3)
 	old, oldKey := h.checkpoint(), h.sealer.Verifier(acme)
 	k := h.rotate()
-	if k.Verifier != h.sealer.Verifier(acme) || k.Verifier == oldKey || k.First != 5 {
-		t.Fatalf("%+v", k)
-	}
-	if c, err := audit.ParseCheckpoint(h.checkpoint(), k.Verifier); err != nil || c.Size != 5 {
-		t.Fatal("the transaction that names the key is not sealed with it:", c, err)
-	}
+	expect.Must(t, k.Verifier == h.sealer.Verifier(acme) && k.Verifier != oldKey && k.First == 5, "%+v", k)
+	c, err := audit.ParseCheckpoint(h.checkpoint(), k.Verifier)
+	expect.Must(t, err == nil && c.Size == 5, "the transaction that names the key is not sealed with it: %v %v", c, err)
 	h.record(2)
 	h.close()
 	h.open()
@@ -75,9 +72,7 @@ func TestARotatedKeyIsSignedByTheOldOneAndSignsFromThenOn(t *testing.T) {
 		t.Errorf("%q and %q, want %q", spans(r.Keys), spans(h.keys()), want)
 	}
 	page, err := h.List(t.Context(), acme, core.Filter{Kind: "audit.key"})
-	if err != nil || len(page.Items) != 3 || page.Items[0].Actor != alice.Name || page.Items[2].Actor != "audit" {
-		t.Fatal(page, err)
-	}
+	expect.Must(t, err == nil && len(page.Items) == 3 && page.Items[0].Actor == alice.Name && page.Items[2].Actor == "audit", "%v %v", page, err)
 	if text, err := os.ReadFile(h.key); err != nil || bytes.Count(text, []byte("\n")) != 3 || bytes.Count(text, []byte("PRIVATE")) != 1 {
 		t.Errorf("the key file holds more than one key: %s", text)
 	}
@@ -99,9 +94,7 @@ func TestAKeyThatItsPredecessorDidNotSignIsNamedForEver(t *testing.T) {
 			}
 			expect.No(t, err)
 			h.rotate()
-			if h.fault() != nil {
-				t.Fatal(h.fault())
-			}
+			expect.No(t, h.fault())
 			h.close()
 			expect.No(t, exchange(h))
 			h.open()
@@ -115,9 +108,8 @@ func TestAKeyThatItsPredecessorDidNotSignIsNamedForEver(t *testing.T) {
 			h.record(1)
 			bad := h.keys()[2]
 			want := fmt.Sprintf("signing key %s was not signed by the key before it, %s", bad.KeyID, h.keys()[1].KeyID)
-			if err := h.fault(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("the open reports %v, want %s", err, want)
-			}
+			err = h.fault()
+			expect.True(t, err != nil && strings.Contains(err.Error(), want), "the open reports %v, want %s", err, want)
 			r := h.verify(nil)
 			if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], want) || !strings.Contains(r.Problems[0], bad.Event) {
 				t.Errorf("verify reports %q, want %s", r.Problems, want)
@@ -144,9 +136,7 @@ func TestALogThatSleptThroughRotationsNamesThemAll(t *testing.T) {
 	h.open()
 	for range 2 {
 		r, err := h.Verify(t.Context(), other, nil)
-		if err != nil || !r.OK || h.KeyFault(t.Context(), other, h.sealer) != nil {
-			t.Fatal(r, err)
-		}
+		expect.Must(t, err == nil && r.OK && h.KeyFault(t.Context(), other, h.sealer) == nil, "%v %v", r, err)
 		act()
 	}
 	keys, err := h.Keys(t.Context(), other, h.sealer)
@@ -164,9 +154,8 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 	before := h.keys()[0].Verifier
 	gone, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := h.RotateKey(gone, alice, h.sealer); err == nil || h.sealer.Verifier(acme) != before {
-		t.Fatal("a rotation that nobody waits for went on:", err)
-	}
+	_, err := h.RotateKey(gone, alice, h.sealer)
+	expect.Must(t, err != nil && h.sealer.Verifier(acme) == before, "a rotation that nobody waits for went on: %v", err)
 	if err := os.WriteFile(h.key+".new-1", []byte("x"), 0o600); err != nil { // killed before the rename
 		t.Fatal(err)
 	}
@@ -181,12 +170,10 @@ func TestARotationCutShortLeavesAKeyInForce(t *testing.T) {
 		t.Fatal(h.fault())
 	}
 	h.record(1)
-	if r := h.verify(nil); len(r.Keys) != 2 || !r.OK {
-		t.Errorf("%+v", r)
-	}
-	if left, _ := filepath.Glob(h.key + ".new-*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	r := h.verify(nil)
+	expect.True(t, len(r.Keys) == 2 && r.OK, "%+v", r)
+	left, _ := filepath.Glob(h.key + ".new-*")
+	expect.True(t, len(left) == 0, "left behind: %v", left)
 }
 
 func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
@@ -198,13 +185,11 @@ func TestVerifyRefusesACheckpointOfAFormerKey(t *testing.T) {
 	stolen := filepath.Join(t.TempDir(), "stolen")
 	expect.No(t, os.WriteFile(stolen, old, 0o600))
 	forged := signAs(t, stolen, h.checkpoint())
-	if got := h.verify(forged).Problems; len(got) != 1 || !strings.Contains(got[0], "was not the log's key then") {
-		t.Errorf("a saved checkpoint: %q", got)
-	}
+	got := h.verify(forged).Problems
+	expect.True(t, len(got) == 1 && strings.Contains(got[0], "was not the log's key then"), "a saved checkpoint: %q", got)
 	h.tamper(func(tx store.Tx) error { return tx.Put(headBucket, []byte("checkpoint"), forged) })
-	if got := h.verify(nil).Problems; len(got) == 0 || !strings.Contains(got[0], "not signed by a known key") {
-		t.Errorf("the stored checkpoint: %q", got)
-	}
+	got = h.verify(nil).Problems
+	expect.True(t, len(got) != 0 && strings.Contains(got[0], "not signed by a known key"), "the stored checkpoint: %q", got)
 }
 
 // signAs signs the text of a checkpoint again, with the key in a key file.

@@ -58,18 +58,14 @@ func TestEventIsStoredAsItIsEncoded(t *testing.T) {
 		{Type: "x.gone", Subject: "task", ID: "tk_2", Trace: trace, State: core.Raw("null")},
 	} {
 		seq := record(t, l, e)
-		if seq != uint64(i+1) {
-			t.Fatalf("seq %d, want %d", seq, i+1)
-		}
+		expect.Must(t, seq == uint64(i+1), "seq %d, want %d", seq, i+1)
 		id := core.NewID(core.EventPrefix, acme, seq)
 		got := expect.Of(l.Get(t.Context(), acme, id))(t)
 		p := expect.Of(got.Data())(t)
 		if got.EventID != id || got.TenantID != acme || got.EventType != e.Type || got.Seq != seq || got.Prev != e.Prev || p.Subject != e.Subject || p.ID != e.ID {
 			t.Errorf("got %+v %+v from %+v", got, p, e)
 		}
-		if got.Actor != "alice" || got.Kind != core.Operator || got.Door != core.DoorCLI {
-			t.Errorf("actor of %+v", got)
-		}
+		expect.True(t, got.Actor == "alice" && got.Kind == core.Operator && got.Door == core.DoorCLI, "actor of %+v", got)
 		again := expect.Of(core.Encode(got))(t)
 		var stored []byte
 		err := m.View(t.Context(), acme, func(tx store.Tx) (err error) {
@@ -108,12 +104,9 @@ func TestFailedUpdateLeavesNoEventAndNoChange(t *testing.T) {
 		tx.Changed("task", "tk_1")
 		return boom
 	})
-	if !errors.Is(err, boom) || len(changes) != 0 {
-		t.Fatalf("err %v, changes %v", err, changes)
-	}
-	if seq := record(t, l, entry("task.queued", "tk_1")); seq != 1 {
-		t.Fatalf("seq %d after a failed update, want 1", seq)
-	}
+	expect.Must(t, errors.Is(err, boom) && len(changes) == 0, "err %v, changes %v", err, changes)
+	seq := record(t, l, entry("task.queued", "tk_1"))
+	expect.Must(t, seq == 1, "seq %d after a failed update, want 1", seq)
 }
 
 func TestChangesArriveAfterCommitInOrder(t *testing.T) {
@@ -123,17 +116,13 @@ func TestChangesArriveAfterCommitInOrder(t *testing.T) {
 	err := l.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		tx.Changed("task", "tk_1")
 		tx.Changed("session", "se_1")
-		if len(got) > 0 {
-			t.Error("told before the commit")
-		}
+		expect.True(t, len(got) == 0, "told before the commit")
 		_, err := tx.Record(entry("task.queued", "tk_1"))
 		return err
 	})
 	expect.No(t, err)
 	want := []string{"task tk_1", "session se_1", "event "}
-	if strings.Join(got, ";") != strings.Join(want, ";") {
-		t.Fatalf("got %q, want %q", got, want)
-	}
+	expect.Must(t, strings.Join(got, ";") == strings.Join(want, ";"), "got %q, want %q", got, want)
 }
 
 func TestBadEntriesAreRefused(t *testing.T) {
@@ -161,9 +150,7 @@ func TestBadEntriesAreRefused(t *testing.T) {
 		err := l.Update(t.Context(), alice, func(tx *audit.Tx) error { _, err := tx.Record(e); return err })
 		expect.Fails(t, err, name)
 	}
-	if page, err := l.List(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total != 0 {
-		t.Errorf("refused entries left %d events (%v)", page.Info.Total, err)
-	}
+	expect.Is(t, expect.Of(l.List(t.Context(), acme, core.Filter{}))(t).Info.Total, 0, "refused entries left events")
 }
 
 func TestTimeNeverRunsBackwards(t *testing.T) {
@@ -176,13 +163,9 @@ func TestTimeNeverRunsBackwards(t *testing.T) {
 	l = audit.New(m, audit.Options{Clock: clock}) // a restart with the clock still wrong
 	record(t, l, entry("c", "1"))
 	events, err := l.Since(t.Context(), acme, 0, 10)
-	if err != nil || len(events) != 3 {
-		t.Fatal(events, err)
-	}
+	expect.Must(t, err == nil && len(events) == 3, "%v %v", events, err)
 	for _, e := range events {
-		if !e.CreatedAt.Equal(first) {
-			t.Errorf("%s at %s, want %s", e.EventType, e.CreatedAt, first)
-		}
+		expect.True(t, e.CreatedAt.Equal(first), "%s at %s, want %s", e.EventType, e.CreatedAt, first)
 	}
 }
 
@@ -212,21 +195,15 @@ func TestTimeGoesOnAfterTheClockWasSetBack(t *testing.T) {
 func TestRefusalIsAuditedAndReturned(t *testing.T) {
 	l := audit.New(newStore(t), audit.Options{})
 	cause := core.Errorf(core.Denied, "not yours")
-	if err := l.Refuse(t.Context(), alice, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "tk_9"}, cause); err != cause {
-		t.Fatalf("got %v", err)
-	}
+	err := l.Refuse(t.Context(), alice, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "tk_9"}, cause)
+	expect.Must(t, err == cause, "got %v", err)
 	page, err := l.List(t.Context(), acme, core.Filter{Kind: "tenant.*"})
-	if err != nil || len(page.Items) != 1 {
-		t.Fatal(page, err)
-	}
-	if p, _ := page.Items[0].Data(); string(p.Detail) != `{"code":"DENIED","message":"not yours"}` {
-		t.Errorf("detail %s", p.Detail)
-	}
+	expect.Must(t, err == nil && len(page.Items) == 1, "%v %v", page, err)
+	p, _ := page.Items[0].Data()
+	expect.True(t, string(p.Detail) == `{"code":"DENIED","message":"not yours"}`, "detail %s", p.Detail)
 	bob := core.Caller{Tenant: "t_none", Name: "bob"}
 	err = l.Refuse(t.Context(), bob, audit.Entry{Type: "x", Subject: "task", ID: "1"}, cause)
-	if !errors.Is(err, cause) || !errors.Is(err, store.ErrNoTenant) {
-		t.Errorf("a refusal that can't be audited must say so: %v", err)
-	}
+	expect.True(t, errors.Is(err, cause) && errors.Is(err, store.ErrNoTenant), "a refusal that can't be audited must say so: %v", err)
 }
 
 func TestListFiltersAndPages(t *testing.T) {
@@ -311,9 +288,7 @@ func TestGetRefusesForeignAndAbsentIDs(t *testing.T) {
 	_, err = l.Prove(t.Context(), acme, core.NewID("ev", other, 1))
 	expect.Err(t, err, core.ErrForeign, "prove foreign")
 	page, err := l.List(t.Context(), acme, core.Filter{Kind: "tenant.violation", Page: 1, Size: 10})
-	if err != nil || len(page.Items) != 2 {
-		t.Errorf("audited: %+v, %v", page, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 2, "audited: %+v, %v", page, err)
 	_, err = l.Get(t.Context(), acme, "nonsense")
 	expect.Err(t, err, core.Kind(core.InvalidInput), "malformed")
 }
@@ -351,8 +326,6 @@ func TestEventsAreListedByTheStateTheyLedTo(t *testing.T) {
 		for _, e := range page.Items {
 			got = append(got, e.EventType)
 		}
-		if strings.Join(got, " ") != c.want || page.Info.Total != len(got) {
-			t.Errorf("%+v: %v of %d, want %q", c.f, got, page.Info.Total, c.want)
-		}
+		expect.True(t, strings.Join(got, " ") == c.want && page.Info.Total == len(got), "%+v: %v of %d, want %q", c.f, got, page.Info.Total, c.want)
 	}
 }

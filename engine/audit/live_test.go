@@ -40,24 +40,18 @@ func TestReadersAreNotMisledByWriters(t *testing.T) {
 	}
 	for round, seen := 0, false; round < 20 || !seen; round++ { // until the writers have been at it
 		r := h.verify(saved)
-		if !r.OK {
-			t.Fatalf("problems %q", r.Problems)
-		}
+		expect.Must(t, r.OK, "problems %q", r.Problems)
 		seen = r.Events >= 20
 		saved = h.checkpoint()
-		if d, err := h.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
-			t.Errorf("deltas %v, %v", d, err)
-		}
+		d, err := h.Reconcile(t.Context(), acme)
+		expect.True(t, err == nil && len(d) == 0, "deltas %v, %v", d, err)
 		page := expect.Of(h.List(t.Context(), acme, core.Filter{Kind: "thing.*"}))(t)
 		for i := 1; i < len(page.Items); i++ {
-			if page.Items[i-1].Seq <= page.Items[i].Seq {
-				t.Errorf("page out of order: %d before %d", page.Items[i-1].Seq, page.Items[i].Seq)
-			}
+			expect.True(t, page.Items[i-1].Seq > page.Items[i].Seq, "page out of order: %d before %d", page.Items[i-1].Seq, page.Items[i].Seq)
 		}
 	}
 	stop()
 	writers.Wait()
-	if r := h.verify(saved); !r.OK {
-		t.Errorf("%+v", r)
-	}
+	r := h.verify(saved)
+	expect.True(t, r.OK, "%+v", r)
 }

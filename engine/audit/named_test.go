@@ -1,6 +1,10 @@
 package audit
 
-import "testing"
+import (
+	"testing"
+
+	"swarmdeck/expect"
+)
 
 // Whatever stands in the list of a log's keys, a line is a key that is written as it
 // was read, or none.
@@ -14,9 +18,8 @@ func FuzzNamedKeys(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := readNamedLine(string(namedText([]namedKey{k})), ""); !ok || again != k {
-			t.Errorf("%q: %+v, then %+v", line, k, again)
-		}
+		again, ok := readNamedLine(string(namedText([]namedKey{k})), "")
+		expect.True(t, ok && again == k, "%q: %+v, then %+v", line, k, again)
 		_, _ = keysOf("t_acme", []namedKey{k, k})
 	})
 }

@@ -30,9 +30,7 @@ func TestProofRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	if total != 18 {
-		t.Fatalf("%d events", total)
-	}
+	expect.Must(t, total == 18, "%d events", total)
 }
 
 func TestProofHasTheSpecifiedForm(t *testing.T) {
@@ -46,9 +44,7 @@ func TestProofHasTheSpecifiedForm(t *testing.T) {
 	if lines[0] != "c2sp.org/tlog-proof@v1" || lines[1] != "extra "+base64.StdEncoding.EncodeToString([]byte(stored)) || lines[2] != "index 1" || lines[6] != "" {
 		t.Errorf("proof:\n%s", proof)
 	}
-	if !bytes.HasSuffix(proof, append([]byte("\n\n"), h.checkpoint()...)) {
-		t.Error("the proof does not end with the checkpoint, verbatim")
-	}
+	expect.True(t, bytes.HasSuffix(proof, append([]byte("\n\n"), h.checkpoint()...)), "the proof does not end with the checkpoint, verbatim")
 }
 
 func TestCheckProofRefusesEveryChangedByte(t *testing.T) {
@@ -66,9 +62,8 @@ func TestCheckProofRefusesEveryChangedByte(t *testing.T) {
 		}
 	}
 	for n := range proof {
-		if _, err := audit.CheckProof(proof[:n], key); err == nil {
-			t.Fatalf("cut to %d of %d bytes, accepted", n, len(proof))
-		}
+		_, err := audit.CheckProof(proof[:n], key)
+		expect.Must(t, err != nil, "cut to %d of %d bytes, accepted", n, len(proof))
 	}
 }
 
@@ -151,8 +146,7 @@ func TestParseCheckpointNamesTheFault(t *testing.T) {
 		{"a\n1\n" + strings.Repeat("A", 43) + "=\n\n— a AAAAAAAA\n", "not signed by a known key"},
 		{fmt.Sprintf("\n1\n%s=\n\n— a AAAAAAAA\n", strings.Repeat("A", 43)), "empty origin"},
 	} {
-		if _, err := audit.ParseCheckpoint([]byte(c.text), h.sealer.Verifier(acme)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.40q: %v, want %q", c.text, err, c.want)
-		}
+		_, err := audit.ParseCheckpoint([]byte(c.text), h.sealer.Verifier(acme))
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%.40q: %v, want %q", c.text, err, c.want)
 	}
 }

@@ -78,9 +78,7 @@ func TestReconcile(t *testing.T) {
 			h.tamper(c.do)
 			got := expect.Of(h.Reconcile(t.Context(), acme))(t)
 			rows := slices.DeleteFunc(slices.Clone(got), func(d audit.Delta) bool { return d.Field != "row" })
-			if (c.name == "healthy") != (len(rows) == 0) || len(rows) > 1 {
-				t.Errorf("rows that differ: %+v", rows)
-			}
+			expect.True(t, (c.name == "healthy") == (len(rows) == 0) && len(rows) <= 1, "rows that differ: %+v", rows)
 			got = slices.DeleteFunc(got, func(d audit.Delta) bool { return d.Field == "row" })
 			expect.Is(t, fmt.Sprint(got), fmt.Sprint(c.want), got, c.want)
 		})

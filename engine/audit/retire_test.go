@@ -65,13 +65,11 @@ func (h *house) eachIssued(upto uint64, visit func(size uint64, root []byte)) {
 func (h *house) healthy(saved ...[]byte) {
 	h.t.Helper()
 	for _, s := range append(saved, nil) {
-		if r := h.verify(s); !r.OK {
-			h.t.Fatal(r.Problems)
-		}
+		r := h.verify(s)
+		expect.Must(h.t, r.OK, "%v", r.Problems)
 	}
-	if d := h.deltas(); len(d) > 0 {
-		h.t.Fatal(d)
-	}
+	d := h.deltas()
+	expect.Must(h.t, len(d) == 0, "%v", d)
 }
 
 func (h *house) deltas() []audit.Delta {
@@ -141,15 +139,11 @@ func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
 		}
 		h.healthy(saved...)
 		left := h.verify(nil).Sealed
-		if left == 0 {
-			t.Fatal("nothing left the log")
-		}
+		expect.Must(t, left != 0, "nothing left the log")
 		h.eachIssued(left, func(size uint64, root []byte) {
 			key := binary.BigEndian.AppendUint64(nil, size)
 			h.tamper(func(tx store.Tx) error { return tx.Delete("audit_issued", key) })
-			if h.verify(nil).OK {
-				t.Errorf("of %d that left, the checkpoint of %d that was issued is gone unseen", left, size)
-			}
+			expect.True(t, !h.verify(nil).OK, "of %d that left, the checkpoint of %d that was issued is gone unseen", left, size)
 			h.tamper(func(tx store.Tx) error { return tx.Put("audit_issued", key, root) })
 		})
 		for seq := left + 1; seq <= h.count(); seq += 7 {
@@ -157,9 +151,7 @@ func TestALogThatEventsLeftStillProvesTheRest(t *testing.T) {
 			expect.Of(audit.CheckProof(proof, h.sealer.Verifier(acme)))(t)
 		}
 		page, err := h.List(t.Context(), acme, core.Filter{Since: newClock().now.Add(-time.Hour)})
-		if err != nil || page.Info.Total != int(h.count()-left) {
-			t.Fatal(page.Info.Total, err)
-		}
+		expect.Must(t, err == nil && page.Info.Total == int(h.count()-left), "%v %v", page.Info.Total, err)
 		if _, err := h.Get(t.Context(), acme, core.NewID(core.EventPrefix, acme, left)); !errors.Is(err, core.Kind(core.NotFound)) && err != nil {
 			t.Fatal(err)
 		}
@@ -179,9 +171,7 @@ func TestNoEditHidesBehindWhatLeftTheLog(t *testing.T) {
 	h.retire(35)
 	h.healthy(saved)
 	rows, left := h.dump(), h.verify(nil).Sealed
-	if len(rows) < 40 {
-		t.Fatal("only", len(rows), "rows")
-	}
+	expect.Must(t, len(rows) >= 40, "only %v rows", len(rows))
 	h.close()
 	h.db = openStore(t, h.data, store.Options{}) // as somebody with the file would
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})

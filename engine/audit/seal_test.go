@@ -41,13 +41,10 @@ func TestCheckpointIsTheTreeOfTheEvents(t *testing.T) {
 		v := expect.Of(note.NewVerifier(h.sealer.Verifier(acme)))(t)
 		signed := expect.Of(note.Open(h.checkpoint(), note.VerifierList(v)))(t)
 		want := fmt.Sprintf("swarmdeck/%s\n%d\n%s\n", acme, len(lines), root)
-		if signed.Text != want {
-			t.Fatalf("checkpoint %q, want %q", signed.Text, want)
-		}
+		expect.Must(t, signed.Text == want, "checkpoint %q, want %q", signed.Text, want)
 	}
-	if r := h.verify(nil); !r.OK || r.Events != 203 {
-		t.Errorf("report %+v", r)
-	}
+	r := h.verify(nil)
+	expect.True(t, r.OK && r.Events == 203, "report %+v", r)
 }
 
 func TestSealGoesOnAfterReopening(t *testing.T) {
@@ -57,13 +54,10 @@ func TestSealGoesOnAfterReopening(t *testing.T) {
 		before := h.checkpoint()
 		h.close()
 		h.open()
-		if !bytes.Equal(before, h.checkpoint()) {
-			t.Fatal("reopening changed the checkpoint")
-		}
+		expect.Must(t, bytes.Equal(before, h.checkpoint()), "reopening changed the checkpoint")
 	}
-	if r := h.verify(nil); !r.OK || r.Events != 34 {
-		t.Errorf("report %+v", r)
-	}
+	r := h.verify(nil)
+	expect.True(t, r.OK && r.Events == 34, "report %+v", r)
 }
 
 func TestSealSurvivesACommitThatFailsAfterIt(t *testing.T) {
@@ -84,14 +78,10 @@ func TestSealSurvivesACommitThatFailsAfterIt(t *testing.T) {
 			_, err := tx.Record(entry(fmt.Sprint("step.", i), "tk_1"))
 			return err
 		})
-		if !errors.Is(err, fail) {
-			t.Fatal(i, err)
-		}
+		expect.Must(t, errors.Is(err, fail), "%v %v", i, err)
 	}
 	r, err := l.Verify(t.Context(), acme, nil)
-	if err != nil || !r.OK || r.Events != 5 {
-		t.Errorf("report %+v, %v", r, err)
-	}
+	expect.True(t, err == nil && r.OK && r.Events == 5, "report %+v, %v", r, err)
 }
 
 func TestTenantsAreSealedApart(t *testing.T) {
@@ -101,9 +91,7 @@ func TestTenantsAreSealedApart(t *testing.T) {
 	expect.No(t, h.Refuse(t.Context(), bob, audit.Entry{Type: "tenant.violation", Subject: "task", ID: "x"}, nil))
 	for tenant, want := range map[string]uint64{acme: 4, other: 2} {
 		r, err := h.Verify(t.Context(), tenant, nil)
-		if err != nil || !r.OK || r.Events != want {
-			t.Errorf("%s: %+v, %v", tenant, r, err)
-		}
+		expect.True(t, err == nil && r.OK && r.Events == want, "%s: %+v, %v", tenant, r, err)
 	}
 	r := h.verify(mustCheckpoint(t, h, other))
 	if len(r.Problems) == 0 || !strings.Contains(strings.Join(r.Problems, "\n"), "the saved checkpoint is of swarmdeck/t_other") {
@@ -125,9 +113,7 @@ func TestSealRefusesToSignOverDamage(t *testing.T) {
 		_, err := tx.Record(entry("task.queued", "tk_1"))
 		return err
 	})
-	if err == nil || !strings.Contains(err.Error(), "does not match its signed checkpoint") {
-		t.Errorf("got %v", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "does not match its signed checkpoint"), "got %v", err)
 }
 
 func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
@@ -137,9 +123,8 @@ func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
 	h.close()
 	db := openStore(t, h.data, store.Options{ReadOnly: true})
 	l := audit.New(db, audit.Options{})
-	if r, err := l.Verify(t.Context(), acme, saved); err != nil || !r.OK {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := l.Verify(t.Context(), acme, saved)
+	expect.True(t, err == nil && r.OK, "%+v, %v", r, err)
 	expect.Of(l.Prove(t.Context(), acme, core.NewID("ev", acme, 2)))(t)
 	cause := core.Errorf(core.Denied, "no")
 	expect.Is[error](t, l.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, cause), cause, "refusal in read-only")
@@ -154,9 +139,8 @@ func TestKeyFile(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("mode %v, %v", info.Mode(), err)
 	}
-	if left, _ := filepath.Glob(path + ".new-*"); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob(path + ".new-*")
+	expect.True(t, len(left) == 0, "left behind: %v", left)
 	good := expect.Of(os.ReadFile(path))(t)
 	for name, c := range map[string]struct {
 		text string
@@ -175,14 +159,10 @@ func TestKeyFile(t *testing.T) {
 		bad := filepath.Join(dir, "bad.key")
 		expect.No(t, errors.Join(os.WriteFile(bad, []byte(c.text), 0o600), os.Chmod(bad, c.mode)))
 		_, err := audit.OpenSealer(bad)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), bad) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if now, _ := os.ReadFile(bad); string(now) != c.text {
-			t.Errorf("%s: the file was changed", name)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.want) && strings.Contains(err.Error(), bad), "%s: %v", name, err)
+		now, _ := os.ReadFile(bad)
+		expect.True(t, string(now) == c.text, "%s: the file was changed", name)
 	}
-	if _, err := audit.OpenSealer(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
-		t.Errorf("directory: %v", err)
-	}
+	_, err = audit.OpenSealer(dir)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "not a regular file"), "directory: %v", err)
 }

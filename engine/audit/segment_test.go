@@ -28,9 +28,7 @@ func TestAnExportedSegmentIsCheckedAgainstTheLog(t *testing.T) {
 	set(t, h, "more", `{"s":"x"}`)
 	for i, data := range [][]byte{first, second} {
 		s, err := h.VerifySegment(t.Context(), acme, bytes.NewReader(data))
-		if err != nil || s.Upto != []uint64{20, 37}[i] {
-			t.Fatal(s, err)
-		}
+		expect.Must(t, err == nil && s.Upto == []uint64{20, 37}[i], "%v %v", s, err)
 		lines := strings.SplitAfter(string(data), "\n")
 		for n, forged := range map[string]string{
 			"a byte":          strings.Replace(string(data), "alice", "alicf", 1),
@@ -74,8 +72,7 @@ func TestWhatMayLeaveIsFoundByAgeAndNumber(t *testing.T) {
 		age  audit.Age
 		want uint64
 	}{{audit.Age{}, 0}, {audit.Age{Keep: 4}, 2}, {audit.Age{Keep: 100}, 0}, {audit.Age{Before: newClock().now}, 0}, {audit.Age{Before: newClock().now.Add(1)}, 6}} {
-		if _, newest, err := h.Retirable(t.Context(), acme, c.age); err != nil || newest != c.want {
-			t.Errorf("%+v: %d, want %d (%v)", c.age, newest, c.want, err)
-		}
+		_, newest, err := h.Retirable(t.Context(), acme, c.age)
+		expect.True(t, err == nil && newest == c.want, "%+v: %d, want %d (%v)", c.age, newest, c.want, err)
 	}
 }

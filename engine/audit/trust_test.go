@@ -82,17 +82,13 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 	if _, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request); !errors.As(err, &untrusted) {
 		t.Fatal("a key trusts itself:", err)
 	}
-	if r := h.verify(nil); len(r.Problems) != 1 || r.Events != 3 || !strings.Contains(r.Problems[0], "not a trusted key") {
-		t.Errorf("%+v", r)
-	}
+	r := h.verify(nil)
+	expect.True(t, len(r.Problems) == 1 && r.Events == 3 && strings.Contains(r.Problems[0], "not a trusted key"), "%+v", r)
 	h.as(first)
-	if r := h.verify(nil); !r.OK {
-		t.Error(r.Problems)
-	}
+	r = h.verify(nil)
+	expect.True(t, r.OK, "%v", r.Problems)
 	k := h.trust("two.key")
-	if !k.Trusted || k.First != 4 || k.SignedBy != h.keys()[0].KeyID {
-		t.Errorf("%+v", k)
-	}
+	expect.True(t, k.Trusted && k.First == 4 && k.SignedBy == h.keys()[0].KeyID, "%+v", k)
 	_, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request)
 	expect.Is(t, core.AsError(err).Code, core.Conflict, "trusted twice:")
 	h.record(1)
@@ -102,24 +98,20 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 		if r := h.verify(nil); !r.OK || h.fault() != nil || h.asks() != "" {
 			t.Fatal(r.Problems, h.fault())
 		}
-		if c, err := audit.ParseCheckpoint(h.checkpoint(), h.sealer.Verifier(acme)); err != nil {
-			t.Error("it is signed with another key:", c, err)
-		}
+		c, err := audit.ParseCheckpoint(h.checkpoint(), h.sealer.Verifier(acme))
+		expect.True(t, err == nil, "it is signed with another key: %v %v", c, err)
 	}
 	h.rotate()
 	h.record(1)
 	h.as(first)
 	h.record(1)
-	if r := h.verify(nil); !r.OK {
-		t.Error(r.Problems)
-	}
-	if got, want := spans(h.keys()), []string{"3-0 first", "4-14 signed", "15-0 signed"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	r = h.verify(nil)
+	expect.True(t, r.OK, "%v", r.Problems)
+	got, want := spans(h.keys()), []string{"3-0 first", "4-14 signed", "15-0 signed"}
+	expect.True(t, slices.Equal(got, want), "%q, want %q", got, want)
 	proof := expect.Of(h.Prove(t.Context(), acme, h.keys()[1].Event))(t)
-	if e, err := h.CheckProof(t.Context(), acme, proof); err != nil || e.EventType != "audit.key.trusted" {
-		t.Error(e, err)
-	}
+	e, err := h.CheckProof(t.Context(), acme, proof)
+	expect.True(t, err == nil && e.EventType == "audit.key.trusted", "%v %v", e, err)
 }
 
 func TestAKeyThatWasRetiredSignsNoMore(t *testing.T) {
@@ -134,24 +126,19 @@ func TestAKeyThatWasRetiredSignsNoMore(t *testing.T) {
 	expect.No(t, h.endKey(two.KeyID))
 	h.record(1)
 	k := h.keys()[1]
-	if k.Last != 5 || k.Retired != core.NewID(core.EventPrefix, acme, 6) || k.RetiredBy != h.keys()[0].KeyID {
-		t.Errorf("%+v", k)
-	}
+	expect.True(t, k.Last == 5 && k.Retired == core.NewID(core.EventPrefix, acme, 6) && k.RetiredBy == h.keys()[0].KeyID, "%+v", k)
 	h.as("two.key")
 	var untrusted *audit.UntrustedError
-	if err := h.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil); !errors.As(err, &untrusted) {
-		t.Error("a retired key signs:", err)
-	}
+	err := h.Refuse(t.Context(), alice, audit.Entry{Type: "x", Subject: "y", ID: "z"}, nil)
+	expect.True(t, errors.As(err, &untrusted), "a retired key signs: %v", err)
 	h.as(first)
-	if r := h.verify(nil); !r.OK || r.Events != 7 {
-		t.Errorf("%+v", r)
-	}
+	r := h.verify(nil)
+	expect.True(t, r.OK && r.Events == 7, "%+v", r)
 	h.trust("two.key")
 	h.as("two.key")
 	h.record(1)
-	if r := h.verify(nil); !r.OK || len(r.Keys) != 3 {
-		t.Errorf("trusted again: %+v", r)
-	}
+	r = h.verify(nil)
+	expect.True(t, r.OK && len(r.Keys) == 3, "trusted again: %+v", r)
 }
 
 func TestARequestIsForTheLogsOfOneFirstKey(t *testing.T) {
@@ -160,13 +147,11 @@ func TestARequestIsForTheLogsOfOneFirstKey(t *testing.T) {
 	request := elsewhere.asks()
 	for _, text := range []string{request, "", "x", request[1:], strings.Repeat("A", 128)} {
 		_, err := h.TrustKey(t.Context(), alice, h.sealer, text)
-		if e := core.AsError(err); e.Code != core.InvalidInput || e.Details["field"] != "request" {
-			t.Errorf("%q: %v", text, err)
-		}
+		e := core.AsError(err)
+		expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == "request", "%q: %v", text, err)
 	}
-	if r := h.verify(nil); !r.OK || len(r.Keys) != 1 {
-		t.Errorf("%+v", r)
-	}
+	r := h.verify(nil)
+	expect.True(t, r.OK && len(r.Keys) == 1, "%+v", r)
 }
 
 // A signature by a point of small order fits every fourth or eighth text.
@@ -193,9 +178,8 @@ func TestAKeyThatAnybodyCanSignForIsNotTrusted(t *testing.T) {
 				}
 			}
 			text := base64.RawURLEncoding.EncodeToString(append(public, signature...))
-			if _, err := h.TrustKey(t.Context(), alice, h.sealer, text); fits == 0 || err == nil || core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("%x signs %d of 1000 texts: %v", public, fits, err)
-			}
+			_, err := h.TrustKey(t.Context(), alice, h.sealer, text)
+			expect.True(t, fits != 0 && err != nil && core.AsError(err).Code == core.InvalidInput, "%x signs %d of 1000 texts: %v", public, fits, err)
 		}
 	}
 }
@@ -274,9 +258,7 @@ func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
 		}, []string{"was trusted without the signature of a key that was valid then", "stored checkpoint does not hold"}},
 		"what once trusted it, said again": {func(f *forger, one, two string) {
 			page, err := f.List(f.t.Context(), acme, core.Filter{Kind: trusted})
-			if err != nil || len(page.Items) != 1 {
-				f.t.Fatal(page, err)
-			}
+			expect.Must(f.t, err == nil && len(page.Items) == 1, "%v %v", page, err)
 			p := expect.Of(page.Items[0].Data())(f.t)
 			var detail map[string]string
 			expect.No(f.t, core.Decode(p.Detail, &detail))
@@ -304,14 +286,10 @@ func TestVerifyFindsEachKeyThatWasNeverTrusted(t *testing.T) {
 			c.do(&forger{h, filepath.Join(filepath.Dir(h.data), "two.key")}, one, two.Verifier)
 			got := h.verify(nil).Problems
 			for i, want := range c.want {
-				if len(got) != len(c.want) || !strings.Contains(got[i], want) {
-					t.Fatalf("%q, want %q", got, c.want)
-				}
+				expect.Must(t, len(got) == len(c.want) && strings.Contains(got[i], want), "%q, want %q", got, c.want)
 			}
 			taken := name == "it takes the place of the valid key"
-			if taken == (h.asks() == "") {
-				t.Error("the engine of the valid key goes on with a log that the forger took, or leaves its own")
-			}
+			expect.True(t, taken != (h.asks() == ""), "the engine of the valid key goes on with a log that the forger took, or leaves its own")
 			h.as("two.key")
 			if h.asks() == "" && !taken {
 				t.Error("the forger's key may sign")
@@ -336,9 +314,8 @@ func TestACheckpointCountsOnlyWhereItsKeyWasTrusted(t *testing.T) {
 		saved []byte
 		ok    bool
 	}{"before it was trusted": {early, false}, "while it was": {within, true}, "after it was retired": {late, false}} {
-		if r := h.verify(c.saved); r.OK != c.ok || !c.ok && !strings.Contains(r.Problems[0], "was not the log's key then") {
-			t.Errorf("%s: %q", name, r.Problems)
-		}
+		r := h.verify(c.saved)
+		expect.True(t, r.OK == c.ok && (c.ok || strings.Contains(r.Problems[0], "was not the log's key then")), "%s: %q", name, r.Problems)
 	}
 }
 
@@ -364,10 +341,7 @@ func TestALogThatSomebodyMadeUpIsNotGoneOnWith(t *testing.T) {
 	expect.No(t, err)
 	made.shared = true
 	made.as("two.key")
-	if made.asks() == "" {
-		t.Error("the engine would go on with it")
-	}
-	if got := made.verify(nil).Problems; len(got) != 2 || !strings.Contains(got[0], "did not ask for it") || !strings.Contains(got[1], "not a trusted key") {
-		t.Errorf("%q", got)
-	}
+	expect.True(t, made.asks() != "", "the engine would go on with it")
+	got := made.verify(nil).Problems
+	expect.True(t, len(got) == 2 && strings.Contains(got[0], "did not ask for it") && strings.Contains(got[1], "not a trusted key"), "%q", got)
 }

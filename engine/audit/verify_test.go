@@ -231,9 +231,7 @@ func TestForeignSignatureIsNoCheckpointOfOurs(t *testing.T) {
 	stranger := newHouse(t)
 	stranger.record(3)
 	r := h.verify(stranger.checkpoint())
-	if r.OK || !strings.Contains(r.Problems[0], "the saved checkpoint does not hold") {
-		t.Errorf("problems %q", r.Problems)
-	}
+	expect.True(t, !r.OK && strings.Contains(r.Problems[0], "the saved checkpoint does not hold"), "problems %q", r.Problems)
 	_, err := h.Verify(t.Context(), acme, []byte("rubbish"))
 	expect.Fails(t, err, "rubbish was taken as a checkpoint")
 	// The stranger's whole file under our key: only the trusted key tells.
@@ -241,9 +239,8 @@ func TestForeignSignatureIsNoCheckpointOfOurs(t *testing.T) {
 	h.data = stranger.data
 	stranger.close()
 	h.open()
-	if r := h.verify(nil); len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "not a trusted key") {
-		t.Errorf("problems %q", r.Problems)
-	}
+	r = h.verify(nil)
+	expect.True(t, len(r.Problems) == 1 && strings.Contains(r.Problems[0], "not a trusted key"), "problems %q", r.Problems)
 }
 
 func TestVerifyNamesDamagedRecords(t *testing.T) {
@@ -266,9 +263,7 @@ func TestVerifyNamesDamagedRecords(t *testing.T) {
 func TestEmptyLogVerifies(t *testing.T) {
 	h := newHouse(t)
 	r, err := h.Verify(t.Context(), other, nil)
-	if err != nil || !r.OK || r.RootHash != "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	expect.True(t, err == nil && r.OK && r.RootHash == "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "%+v, %v", r, err)
 	_, err = h.Verify(t.Context(), "t_none", nil)
 	expect.Err(t, err, store.ErrNoTenant, "no such tenant")
 }

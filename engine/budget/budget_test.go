@@ -65,9 +65,7 @@ func (r *rig) one(subject string) budget.Budget {
 	all, err := r.budgets.List(r.T.Context(), enginetest.Acme)
 	r.No(err)
 	i := slices.IndexFunc(all, func(b budget.Budget) bool { return b.Subject == subject })
-	if i < 0 {
-		r.T.Fatalf("no budget of %s in %+v", subject, all)
-	}
+	expect.Must(r.T, i >= 0, "no budget of %s in %+v", subject, all)
 	return all[i]
 }
 
@@ -86,9 +84,7 @@ func TestWhatIsSpentCountsForEverySubjectItConcerns(t *testing.T) {
 	for subject, want := range map[string]budget.Usage{
 		"tenant": {Tokens: 110, CostUSD: 0.25}, "session:s_1": {Tokens: 100, CostUSD: 0.25}, "agent:ada": {Tokens: 110, CostUSD: 0.25}, "agent:bob": {},
 	} {
-		if got, err := r.budgets.Usage(t.Context(), enginetest.Acme, subject); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", subject, got, err, want)
-		}
+		expect.Is(t, expect.Of(r.budgets.Usage(t.Context(), enginetest.Acme, subject))(t), want, subject)
 	}
 }
 
@@ -108,21 +104,15 @@ func TestAUsedUpBudgetAsksOnceAndAnApprovalGrantsTheSameAgain(t *testing.T) {
 				t.Error("it does not hold its own spender alone")
 			}
 			b := r.one("agent:ada")
-			if b.Reached != c.name || b.ApprovalID == "" {
-				t.Fatalf("%+v, want %s reached and asked about", b, c.name)
-			}
+			expect.Must(t, b.Reached == c.name && b.ApprovalID != "", "%+v, want %s reached and asked about", b, c.name)
 			r.No(r.budgets.Watch(t.Context(), enginetest.Acme))
-			if again := r.one("agent:ada"); again.ApprovalID != b.ApprovalID {
-				t.Errorf("it was asked about twice: %s and %s", b.ApprovalID, again.ApprovalID)
-			}
+			again := r.one("agent:ada")
+			expect.True(t, again.ApprovalID == b.ApprovalID, "it was asked about twice: %s and %s", b.ApprovalID, again.ApprovalID)
 			r.answer(b.ApprovalID, judge.Answer{Approve: true, Reason: "go on"})
-			if b := r.one("agent:ada"); b.Granted != 1 || b.Reached != "" || r.budgets.Spent(enginetest.Acme, ada) {
-				t.Errorf("after the grant: %+v", b)
-			}
+			b = r.one("agent:ada")
+			expect.True(t, b.Granted == 1 && b.Reached == "" && !r.budgets.Spent(enginetest.Acme, ada), "after the grant: %+v", b)
 			r.use(ada, c.tokens, c.cost)
-			if !r.budgets.Spent(enginetest.Acme, ada) {
-				t.Error("what was granted has no end")
-			}
+			expect.True(t, r.budgets.Spent(enginetest.Acme, ada), "what was granted has no end")
 			r.Proven(enginetest.Acme)
 		})
 	}
@@ -135,16 +125,12 @@ func TestADeniedBudgetEndsWhatRunsAndHoldsOverARestart(t *testing.T) {
 	r.answer(r.one("tenant").ApprovalID, judge.Answer{Reason: "enough"})
 	expect.Same(t, r.canceled, []string{"tenant"}, "cancelled")
 	r.Reopen()
-	if name, denied := r.budgets.Reached(enginetest.Acme, ada); name != "tenant" || !denied {
-		t.Errorf("after a restart: %q reached, denied %v", name, denied)
-	}
+	name, denied := r.budgets.Reached(enginetest.Acme, ada)
+	expect.True(t, name == "tenant" && denied, "after a restart: %q reached, denied %v", name, denied)
 	r.set(budget.Budget{Subject: "tenant", Tokens: 1000})
-	if r.budgets.Spent(enginetest.Acme, ada) {
-		t.Error("a raised limit still holds")
-	}
-	if b := r.one("tenant"); b.Used.Tokens != 200 {
-		t.Errorf("what was used is forgotten: %+v", b)
-	}
+	expect.True(t, !r.budgets.Spent(enginetest.Acme, ada), "a raised limit still holds")
+	b := r.one("tenant")
+	expect.True(t, b.Used.Tokens == 200, "what was used is forgotten: %+v", b)
 }
 
 func TestANumberOfTasksHoldsTheNextOneNotWhatRuns(t *testing.T) {
@@ -162,13 +148,9 @@ func TestANumberOfTasksHoldsTheNextOneNotWhatRuns(t *testing.T) {
 	expect.Same(t, []bool{start(), start(), start()}, []bool{false, false, true}, "held")
 	r.No(r.budgets.Watch(t.Context(), enginetest.Acme))
 	b := r.one("session:s_1")
-	if b.Reached != "tasks" || b.ApprovalID == "" || r.budgets.Spent(enginetest.Acme, ada) {
-		t.Errorf("%+v; what runs must go on", b)
-	}
+	expect.True(t, b.Reached == "tasks" && b.ApprovalID != "" && !r.budgets.Spent(enginetest.Acme, ada), "%+v; what runs must go on", b)
 	r.answer(b.ApprovalID, judge.Answer{Approve: true, Reason: "two more"})
-	if start() {
-		t.Error("a task is held after the grant")
-	}
+	expect.True(t, !start(), "a task is held after the grant")
 }
 
 func TestRunningTimeCountsWhileItRunsAndOnce(t *testing.T) {
@@ -184,9 +166,8 @@ func TestRunningTimeCountsWhileItRunsAndOnce(t *testing.T) {
 	do(func(tx *audit.Tx) error { return r.budgets.Bill(tx, 1, ada, -1) })
 	do(func(tx *audit.Tx) error { return r.budgets.Bill(tx, 2, ada, 45*time.Second) })
 	r.No(r.budgets.Watch(t.Context(), enginetest.Acme))
-	if b := r.one("agent:ada"); b.Used.WallMS != 65_000 || b.Reached != "wall" {
-		t.Errorf("%+v, want 65000 ms and the limit reached", b)
-	}
+	b := r.one("agent:ada")
+	expect.True(t, b.Used.WallMS == 65_000 && b.Reached == "wall", "%+v, want 65000 ms and the limit reached", b)
 }
 
 func TestBadLimitsAndUsesAreRefused(t *testing.T) {
@@ -210,7 +191,5 @@ func TestBadLimitsAndUsesAreRefused(t *testing.T) {
 	}{{-1, 0}, {0, -1}, {1 << 60, 0}, {0, 1e9}} {
 		expect.Is(t, core.AsError(r.budgets.Use(t.Context(), enginetest.Alice(), ada, task, core.NewTrace(nil), c.tokens, c.cost)).Code, core.InvalidInput, "use of", c)
 	}
-	if r.budgets.Any(enginetest.Acme) {
-		t.Error("a refused budget is there")
-	}
+	expect.True(t, !r.budgets.Any(enginetest.Acme), "a refused budget is there")
 }

@@ -30,9 +30,8 @@ func TestAcceptedMessagesHaveTheSeedsFields(t *testing.T) {
 	if got.RecipientID != "bob" || got.SenderID != "system" || got.Status != bus.Open || got.TTL != 3600 || got.Priority != 1 {
 		t.Errorf("got %s", core.MustEncode(got))
 	}
-	if events := r.events("message.accepted"); len(events) != 2 || events[1].TraceID != m.TraceID {
-		t.Errorf("%d events", len(events))
-	}
+	events := r.events("message.accepted")
+	expect.True(t, len(events) == 2 && events[1].TraceID == m.TraceID, "%d events", len(events))
 	r.whole()
 }
 
@@ -95,9 +94,8 @@ func TestWhatIsWrongWithAMessageIsNamed(t *testing.T) {
 			t.Errorf("%s: names %v, want %s: %v", name, got, c.field, err)
 		}
 	}
-	if f := r.figures(); f.Messages != 0 || f.Open != 0 || f.Unanswered != 0 {
-		t.Errorf("something was left: %+v", f)
-	}
+	f := r.figures()
+	expect.True(t, f.Messages == 0 && f.Open == 0 && f.Unanswered == 0, "something was left: %+v", f)
 	expect.Is(t, len(r.events("tenant.violation")), 4, "tenant violations audited, want 4")
 	r.whole()
 }
@@ -106,9 +104,7 @@ func TestAnAgentSpeaksAndReadsForItselfOnly(t *testing.T) {
 	r := newRig(t)
 	ann := core.Caller{Tenant: acme, Name: "ann", Kind: core.Agent, Door: core.DoorMCP}
 	m, err := r.Accept(t.Context(), ann, bus.Send{Recipient: "bob", Payload: core.Raw("{}")})
-	if err != nil || m.SenderID != "ann" {
-		t.Errorf("sender %q, %v", m.SenderID, err)
-	}
+	expect.True(t, err == nil && m.SenderID == "ann", "sender %q, %v", m.SenderID, err)
 	for _, sender := range []string{"bob", "system"} {
 		_, err = r.Accept(t.Context(), ann, bus.Send{Recipient: "cid", Sender: sender, Payload: core.Raw("{}")})
 		expect.Is(t, code(err), core.Denied, "sent as", sender)
@@ -134,9 +130,8 @@ func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
 		}
 	}
 	expect.Is(t, order, "140352", "order")
-	if more := r.read("bob", 1); len(more) > 0 {
-		t.Errorf("read twice: %v", more)
-	}
+	more := r.read("bob", 1)
+	expect.True(t, len(more) == 0, "read twice: %v", more)
 	if got := r.get(got[0].MessageID); got.Status != bus.Taken || len(got.Deliveries) != 1 || got.Deliveries[0].At.IsZero() {
 		t.Errorf("after the reading: %s", core.MustEncode(got))
 	}
@@ -147,15 +142,12 @@ func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
 func TestBroadcastGoesToEverybodyElse(t *testing.T) {
 	r := newRig(t)
 	m := r.direct("broadcast", `{"hi":1}`, func(s *bus.Send) { s.Sender = "bob" })
-	if f := r.figures(); f.Messages != 1 || f.Open != 2 {
-		t.Errorf("%+v", f)
-	}
-	if got := r.read("ann", 5); len(got) != 1 || got[0].MessageID != m.MessageID {
-		t.Errorf("ann got %v", got)
-	}
-	if got := r.read("bob", 5); len(got) != 0 {
-		t.Errorf("the sender got %v", got)
-	}
+	f := r.figures()
+	expect.True(t, f.Messages == 1 && f.Open == 2, "%+v", f)
+	got := r.read("ann", 5)
+	expect.True(t, len(got) == 1 && got[0].MessageID == m.MessageID, "ann got %v", got)
+	got = r.read("bob", 5)
+	expect.True(t, len(got) == 0, "the sender got %v", got)
 	if got := r.get(m.MessageID); got.Status != bus.Open || len(got.Deliveries) != 2 || got.Deliveries[0].Status != bus.Taken {
 		t.Errorf("%s", core.MustEncode(got))
 	}
@@ -180,14 +172,12 @@ func TestAMessageInsideAChangeExistsOnlyWithIt(t *testing.T) {
 			return errors.Join(err, fail)
 		})
 	}
-	if err := try(boom); !errors.Is(err, boom) {
-		t.Fatal(err)
-	}
+	err := try(boom)
+	expect.Must(t, errors.Is(err, boom), "%v", err)
 	r.nothing(s)
 	r.No(try(nil))
-	if d := r.next(s); d.Message.Topic != "a.b" || d.Message.Seq != 1 {
-		t.Errorf("%+v", d.Message)
-	}
+	d := r.next(s)
+	expect.True(t, d.Message.Topic == "a.b" && d.Message.Seq == 1, "%+v", d.Message)
 	r.whole()
 }
 
@@ -213,9 +203,8 @@ func TestARefusalInsideAChangeHasWrittenNothing(t *testing.T) {
 		_, err := r.AcceptIn(tx, bus.Send{Topic: "a", Payload: core.Raw(`{}`)})
 		return err
 	}))
-	if f := r.figures(); f.Messages != 2 || f.Unanswered != 1 || f.Open != 1 {
-		t.Errorf("%+v", f)
-	}
+	f := r.figures()
+	expect.True(t, f.Messages == 2 && f.Unanswered == 1 && f.Open == 1, "%+v", f)
 	r.whole()
 }
 
@@ -233,9 +222,8 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 				return
 			}
 			d.Ack()
-			if _, err := r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{"objects":["cup"]}`), isError); err != nil {
-				t.Error(err)
-			}
+			_, err = r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{"objects":["cup"]}`), isError)
+			expect.True(t, err == nil, "%v", err)
 			_, err = r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError)
 			expect.Is(t, code(err), core.Conflict, "answered twice")
 		}
@@ -254,9 +242,8 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 	}
 	wg.Wait()
 	r.No(s.Close())
-	if f := r.figures(); f.Unanswered != 0 || f.Open != 0 {
-		t.Errorf("%+v", f)
-	}
+	f := r.figures()
+	expect.True(t, f.Unanswered == 0 && f.Open == 0, "%+v", f)
 	r.whole()
 }
 
@@ -299,9 +286,7 @@ func TestAnAnswerIsNotReadByAnother(t *testing.T) {
 	}
 	stop()
 	wg.Wait()
-	if stolen > 0 {
-		t.Errorf("%d of 200 answers were read by another too", stolen)
-	}
+	expect.True(t, stolen <= 0, "%d of 200 answers were read by another too", stolen)
 }
 
 func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
@@ -313,9 +298,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 			t.Fatalf("%v after %v", err, time.Since(began))
 		}
 		open, err := r.Unanswered(t.Context(), acme)
-		if err != nil || len(open) != 1 || !open[0].Unanswered || open[0].SenderID != "system" {
-			t.Fatalf("unanswered: %v, %v", open, err)
-		}
+		expect.Must(t, err == nil && len(open) == 1 && open[0].Unanswered && open[0].SenderID == "system", "unanswered: %v, %v", open, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = r.Request(ctx, alice, bus.Send{Recipient: "bob", Payload: core.Raw(`{}`)}, time.Second)
@@ -327,9 +310,8 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 		// A late answer goes to the mailbox.
 		_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
 		r.No(err)
-		if got := r.read("system", 5); len(got) != 1 || got[0].CorrelationID != open[0].CorrelationID {
-			t.Errorf("late answer: %v", got)
-		}
+		got := r.read("system", 5)
+		expect.True(t, len(got) == 1 && got[0].CorrelationID == open[0].CorrelationID, "late answer: %v", got)
 		r.whole()
 	})
 }
@@ -349,9 +331,7 @@ func TestOnlyTheRecipientOfARequestAnswersIt(t *testing.T) {
 		s := reply
 		c.change(&s)
 		_, err := r.Accept(t.Context(), alice, s)
-		if code(err) != core.Conflict || core.AsError(err).Details["field"] != c.field {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.True(t, code(err) == core.Conflict && core.AsError(err).Details["field"] == c.field, "%s: %v", name, err)
 	}
 	if _, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "cid", Type: bus.Request, CorrelationID: ask.CorrelationID, Payload: core.Raw(`{}`)}); code(err) != core.Conflict {
 		t.Errorf("two open requests of one correlation: %v", err)
@@ -359,15 +339,12 @@ func TestOnlyTheRecipientOfARequestAnswersIt(t *testing.T) {
 	_, err := r.Reply(t.Context(), alice, r.publish("a", "{}").MessageID, core.Raw("{}"), false)
 	expect.Is(t, code(err), core.InvalidInput, "answered an event")
 	r.clock.move(61 * time.Second)
-	if _, err := r.Accept(t.Context(), alice, reply); code(err) != core.Conflict || !strings.Contains(err.Error(), "expired") {
-		t.Errorf("answered an expired request: %v", err)
-	}
+	_, err = r.Accept(t.Context(), alice, reply)
+	expect.True(t, code(err) == core.Conflict && strings.Contains(err.Error(), "expired"), "answered an expired request: %v", err)
 	// The controller is a component: the system answers for it.
 	ask = r.send(bus.Send{Recipient: "controller", Sender: "ann", Type: bus.Request})
 	got, err := r.Reply(t.Context(), alice, ask.MessageID, core.Raw(`{}`), false)
-	if err != nil || got.SenderID != "system" || got.RecipientID != "ann" {
-		t.Errorf("%+v, %v", got, err)
-	}
+	expect.True(t, err == nil && got.SenderID == "system" && got.RecipientID == "ann", "%+v, %v", got, err)
 	// An error about something that is over is a notification like any other.
 	r.send(bus.Send{Recipient: "ann", Sender: "cid", Type: bus.Error, CorrelationID: ask.CorrelationID})
 	r.whole()
@@ -388,9 +365,7 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	_, err = r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"})
 	expect.Is(t, code(err), core.Denied, "subscribe")
 	page, err := r.Ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
-	if err != nil || page.Info.Total != 5 {
-		t.Errorf("%d violations, %v", page.Info.Total, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 5, "%d violations, %v", page.Info.Total, err)
 	_, err = r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil))
 	expect.Is(t, code(err), core.NotFound, "an id with the right number only")
 	_, err = r.Get(t.Context(), acme, "m1")

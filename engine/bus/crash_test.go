@@ -68,9 +68,7 @@ func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 		sent, unread := verifyChurn(t, st, lines)
 		expect.No(t, st.Close())
 		t.Logf("kill %d: %d accepted so far, %d of them still to be read, 0 lost", round+1, sent, unread)
-		if unread < 1000 || t.Failed() {
-			t.Fatalf("%d in flight, want 1000 at least", unread)
-		}
+		expect.Must(t, unread >= 1000 && !t.Failed(), "%d in flight, want 1000 at least", unread)
 	}
 }
 
@@ -106,9 +104,8 @@ func killedInFlight(t *testing.T, dir string, before []string) []string {
 			_ = cmd.Process.Kill() // the lines still in the pipe count too
 		}
 	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
-	}
+	err := cmd.Wait()
+	expect.Must(t, err != nil && !cmd.ProcessState.Exited(), "the child ended by itself: %v", err)
 	return lines
 }
 
@@ -188,9 +185,7 @@ func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int
 		}
 		id, payload, _ := strings.Cut(rest, " ")
 		m, err := r.Get(context.Background(), acme, id)
-		if err != nil || string(m.Payload) != payload {
-			t.Fatalf("accepted %s %s: there is %s, %v", id, payload, m.Payload, err)
-		}
+		expect.Must(t, err == nil && string(m.Payload) == payload, "accepted %s %s: there is %s, %v", id, payload, m.Payload, err)
 		if !got[id] && !now[id] {
 			t.Errorf("%s is lost: it was never read and does not come (%s)", id, m.Status)
 		}
@@ -199,9 +194,7 @@ func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int
 		}
 	}
 	f := r.figures()
-	if int(f.Messages) < sent {
-		t.Errorf("%d messages, %d were accepted", f.Messages, sent)
-	}
+	expect.True(t, int(f.Messages) >= sent, "%d messages, %d were accepted", f.Messages, sent)
 	r.whole()
 	return sent, unread
 }

@@ -20,9 +20,8 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	ask := r.send(bus.Send{Recipient: "cid", Sender: "ann", Type: bus.Request, TTL: 10})
 	r.read("cid", 1) // read, but never answered
 	r.clock.move(11 * time.Second)
-	if got := r.read("bob", 10); len(got) != 1 || got[0].MessageID != long.MessageID {
-		t.Errorf("read what had expired: %v", got)
-	}
+	got := r.read("bob", 10)
+	expect.True(t, len(got) == 1 && got[0].MessageID == long.MessageID, "read what had expired: %v", got)
 	r.run()
 	r.await("the dead letters", func() bool { return r.figures().Dead == 2 })
 	letters := r.dead(core.Filter{})
@@ -30,20 +29,15 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 		letters[1].MessageID != short.MessageID || letters[1].Reason != "expired" || letters[1].RecipientID != "bob" || letters[1].At.IsZero() {
 		t.Errorf("%s", core.MustEncode(letters))
 	}
-	if got := r.get(short.MessageID); got.Status != bus.Expired {
-		t.Errorf("status %s", got.Status)
-	}
+	expect.Is(t, r.get(short.MessageID).Status, bus.Expired, "status")
 	if got := r.get(ask.MessageID); got.Status != bus.Taken || got.Unanswered || got.ResponseID != "" {
 		t.Errorf("%s", core.MustEncode(got))
 	}
-	if f := r.figures(); f.Open != 0 || f.Unanswered != 0 {
-		t.Errorf("%+v", f)
-	}
+	f := r.figures()
+	expect.True(t, f.Open == 0 && f.Unanswered == 0, "%+v", f)
 	expect.Is(t, len(r.events("message.dead")), 2, "deaths audited, want 2")
 	for status, want := range map[string]int{"expired": 1, "unanswered": 1, "refused": 0, "resent": 0} {
-		if got := r.dead(core.Filter{Status: status}); len(got) != want {
-			t.Errorf("%s: %d, want %d", status, len(got), want)
-		}
+		expect.Is(t, len(r.dead(core.Filter{Status: status})), want, status)
 	}
 	_, err := r.Dead(t.Context(), acme, core.Filter{Status: "lost"})
 	expect.Is(t, code(err), core.InvalidInput)
@@ -56,9 +50,8 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	if repeat.ResendOf != short.MessageID || string(repeat.Payload) != `{"n":1}` || repeat.TTL != 10 || again.CorrelationID == ask.CorrelationID || again.SenderID != "ann" {
 		t.Errorf("%s %s", core.MustEncode(repeat), core.MustEncode(again))
 	}
-	if f := r.figures(); f.Dead != 0 || f.Open != 2 || f.Unanswered != 1 {
-		t.Errorf("%+v", f)
-	}
+	f = r.figures()
+	expect.True(t, f.Dead == 0 && f.Open == 2 && f.Unanswered == 1, "%+v", f)
 	if got := r.dead(core.Filter{Status: "resent", Agent: "bob"}); len(got) != 1 || got[0].ResentAs != repeat.MessageID {
 		t.Errorf("%s", core.MustEncode(got))
 	}
@@ -75,9 +68,7 @@ func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
 	r.who = agents{acme: {"bob"}} // ann and cid are gone
 	r.Reopen()
 	again, err := r.Resend(t.Context(), alice, topic.MessageID)
-	if err != nil || again.SenderID != "ann" {
-		t.Errorf("%+v, %v", again, err)
-	}
+	expect.True(t, err == nil && again.SenderID == "ann", "%+v, %v", again, err)
 	_, err = r.Resend(t.Context(), alice, direct.MessageID)
 	expect.Is(t, code(err), core.InvalidInput, "sent to who is gone")
 	ann := core.Caller{Tenant: acme, Name: "eve", Kind: core.Agent, Door: core.DoorMCP}
@@ -117,9 +108,7 @@ func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 	inHand.Ack()
 	for _, s := range []*bus.Subscription{here, passing, r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "away"})} {
 		d := r.next(s)
-		if string(d.Message.Payload) != `{"n":3}` {
-			t.Errorf("got %s, want what has not expired", d.Message.Payload)
-		}
+		expect.True(t, string(d.Message.Payload) == `{"n":3}`, "got %s, want what has not expired", d.Message.Payload)
 		d.Ack()
 		r.nothing(s)
 		if s == passing && s.Missed() != 3 {
@@ -127,9 +116,7 @@ func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 		}
 		r.No(s.Close())
 	}
-	if f := r.figures(); f.Dead != 4 {
-		t.Errorf("%d dead letters in the end", f.Dead)
-	}
+	expect.Is(t, r.figures().Dead, 4, "dead letters in the end")
 	r.whole()
 }
 
@@ -153,9 +140,8 @@ func TestExpiredInTheHandOfAReaderThatGoesAway(t *testing.T) {
 	r.await("the sweep", func() bool { return r.figures().Dead == 1 })
 	r.No(s.Close())
 	r.No(box.Close())
-	if f := r.figures(); f.Dead != 1 || f.Open != 2 {
-		t.Errorf("%+v", f)
-	}
+	f := r.figures()
+	expect.True(t, f.Dead == 1 && f.Open == 2, "%+v", f)
 	r.clock.move(31 * time.Second)
 	r.Reopen() // as after a crash: nobody remembers who had it
 	r.run()
@@ -220,12 +206,9 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	r.await("the cut", func() bool { return r.figures().Messages <= 601 })
 	r.Stop()
 	f := r.figures()
-	if f.Dead != 0 || f.Topics != 1 || f.Messages != 601 || f.Open != 1 {
-		t.Errorf("%+v", f)
-	}
-	if got := r.read("bob", 5); len(got) != 1 || got[0].MessageID != live.MessageID {
-		t.Errorf("read %v", got)
-	}
+	expect.True(t, f.Dead == 0 && f.Topics == 1 && f.Messages == 601 && f.Open == 1, "%+v", f)
+	got := r.read("bob", 5)
+	expect.True(t, len(got) == 1 && got[0].MessageID == live.MessageID, "read %v", got)
 	page, err := r.Bus.List(t.Context(), acme, bus.Query{Filter: core.Filter{Page: 7, Size: 100}})
 	if err != nil || len(page.Items) != 1 || page.Items[0].MessageID != live.MessageID || page.Info.Total != 601 {
 		t.Errorf("last page: %d items of %d, %v", len(page.Items), page.Info.Total, err)
@@ -233,9 +216,7 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	s := r.subscribe(bus.SubscribeOptions{Pattern: ">", From: 1})
 	r.nothing(s)
 	r.No(s.Close())
-	if n := len(r.events("retention.pruned")); n == 0 {
-		t.Error("the cut was not audited")
-	}
+	expect.True(t, len(r.events("retention.pruned")) != 0, "the cut was not audited")
 	r.whole()
 }
 
@@ -281,9 +262,8 @@ func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 				t.Errorf("%s", p)
 			}
 		}
-		if boxes, err := r.Mailboxes(t.Context(), acme); err != nil || len(boxes) != 0 {
-			t.Errorf("%+v, %v", boxes, err)
-		}
+		boxes, err := r.Mailboxes(t.Context(), acme)
+		expect.True(t, err == nil && len(boxes) == 0, "%+v, %v", boxes, err)
 		r.No(waker.Close())
 		r.whole()
 	})

@@ -22,9 +22,8 @@ func TestADeepPayloadIsReadAgainOrRefused(t *testing.T) {
 		}
 		_, err = r.Get(t.Context(), acme, m.MessageID)
 		expect.No(t, err, "depth", depth, "was accepted")
-		if got := r.read("ann", 1); len(got) != 1 {
-			t.Fatalf("depth %d: read %d", depth, len(got))
-		}
+		got := r.read("ann", 1)
+		expect.Must(t, len(got) == 1, "depth %d: read %d", depth, len(got))
 	}
 	r.whole()
 }

@@ -49,17 +49,14 @@ func TestABroadcastPassesAFullMailbox(t *testing.T) {
 	r.direct("ann", `{}`)
 	m := r.send(bus.Send{Recipient: bus.Broadcast})
 	found := r.get(m.MessageID)
-	if found.Status != bus.Open || len(found.Deliveries) != 3 {
-		t.Fatalf("%+v", found)
-	}
+	expect.Must(t, found.Status == bus.Open && len(found.Deliveries) == 3, "%+v", found)
 	for _, d := range found.Deliveries {
 		if d.RecipientID == "ann" && (d.Status != bus.Refused || d.Reason != "the mailbox is full") || d.RecipientID != "ann" && d.Status != bus.Open {
 			t.Errorf("%+v", d)
 		}
 	}
-	if dead := r.dead(core.Filter{Status: bus.ReasonFull}); len(dead) != 1 || dead[0].RecipientID != "ann" || dead[0].MessageID != m.MessageID {
-		t.Errorf("dead letters %+v", dead)
-	}
+	dead := r.dead(core.Filter{Status: bus.ReasonFull})
+	expect.True(t, len(dead) == 1 && dead[0].RecipientID == "ann" && dead[0].MessageID == m.MessageID, "dead letters %+v", dead)
 	r.whole()
 }
 
@@ -86,14 +83,11 @@ func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
 		return all[0]
 	}
 	r.await("the dead letters", func() bool { return sub().Dropped == n-1000 })
-	if got := sub(); got.Dead != 1000 {
-		t.Errorf("%+v", got)
-	}
+	got := sub()
+	expect.True(t, got.Dead == 1000, "%+v", got)
 	r.await("the figures, which follow a commit", func() bool { return r.figures().Dead == 1000 })
 	newest := r.dead(core.Filter{})[0]
-	if m := r.get(newest.MessageID); m.Seq != n {
-		t.Errorf("the newest letter is of message %d", m.Seq)
-	}
+	expect.Is(t, r.get(newest.MessageID).Seq, n, "the newest letter is of message")
 	r.whole()
 }
 
@@ -106,19 +100,15 @@ func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
 	d := r.next(s)
 	r.No(d.Refuse(t.Context(), "not mine"))
 	r.No(s.Close())
-	if all := r.dead(core.Filter{}); len(all) != 1 || all[0].MessageID != d.Message.MessageID || all[0].Subscription != "watch" {
-		t.Fatalf("%+v", all)
-	}
+	all := r.dead(core.Filter{})
+	expect.Must(t, len(all) == 1 && all[0].MessageID == d.Message.MessageID && all[0].Subscription == "watch", "%+v", all)
 	for d.Message.Seq > m.Seq { // a message of that number, sent again
 		m = r.publish("news", `{}`)
 	}
-	if m.Seq != d.Message.Seq {
-		t.Fatalf("event %d, message %d", d.Message.Seq, m.Seq)
-	}
+	expect.Must(t, m.Seq == d.Message.Seq, "event %d, message %d", d.Message.Seq, m.Seq)
 	expect.Of(r.Resend(t.Context(), alice, m.MessageID))(t)
-	if all := r.dead(core.Filter{Status: "resent"}); len(all) != 0 {
-		t.Errorf("%+v", all)
-	}
+	all = r.dead(core.Filter{Status: "resent"})
+	expect.True(t, len(all) == 0, "%+v", all)
 	_, err := r.Resend(t.Context(), alice, d.Message.MessageID)
 	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
 	r.whole()

@@ -130,9 +130,8 @@ func (r *rig) nothing(s *bus.Subscription) {
 	r.T.Helper()
 	ctx, cancel := context.WithTimeout(r.T.Context(), 50*time.Millisecond)
 	defer cancel()
-	if d, err := s.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		r.T.Fatalf("got %s %s (%v), want nothing", d.Message.MessageID, d.Message.Payload, err)
-	}
+	d, err := s.Next(ctx)
+	expect.Must(r.T, errors.Is(err, context.DeadlineExceeded), "got %s %s (%v), want nothing", d.Message.MessageID, d.Message.Payload, err)
 }
 
 func (r *rig) read(who string, n int) []bus.Message {
@@ -186,13 +185,9 @@ func (r *rig) whole() {
 	r.T.Helper()
 	ctx := context.Background()
 	rep, err := r.Ledger.Verify(ctx, acme, nil)
-	if err != nil || !rep.OK {
-		r.T.Errorf("audit verify: %+v, %v", rep, err)
-	}
+	expect.True(r.T, err == nil && rep.OK, "audit verify: %+v, %v", rep, err)
 	deltas, err := r.Ledger.Reconcile(ctx, acme)
-	if err != nil || len(deltas) > 0 {
-		r.T.Errorf("reconcile: %+v, %v", deltas, err)
-	}
+	expect.True(r.T, err == nil && len(deltas) == 0, "reconcile: %+v, %v", deltas, err)
 	f, err := r.Figures(ctx, acme)
 	r.No(err)
 	boxes, err := r.Mailboxes(ctx, acme)

@@ -98,12 +98,9 @@ func TestTailsGoOnWhereTheyWere(t *testing.T) {
 	}
 	r.publish("a.b", `{"n":31}`)
 	found, next, err := r.Since(t.Context(), acme, "a.*", seq, 10)
-	if err != nil || len(found) != 1 || next != 32 {
-		t.Errorf("%v %d %v", found, next, err)
-	}
-	if found, next, err = r.Since(t.Context(), acme, "", 10, 5); err != nil || len(found) != 5 || next != 15 || found[0].Seq != 11 {
-		t.Errorf("%v %d %v", found, next, err)
-	}
+	expect.True(t, err == nil && len(found) == 1 && next == 32, "%v %d %v", found, next, err)
+	found, next, err = r.Since(t.Context(), acme, "", 10, 5)
+	expect.True(t, err == nil && len(found) == 5 && next == 15 && found[0].Seq == 11, "%v %d %v", found, next, err)
 	for _, n := range []int{0, -1, 1001} {
 		_, _, err = r.Since(t.Context(), acme, "", 0, n)
 		expect.Is(t, code(err), core.InvalidInput, "n", n)

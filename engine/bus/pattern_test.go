@@ -29,18 +29,12 @@ func TestPatternsSelectTopics(t *testing.T) {
 		{"sys.task.*", "sys.task.queued", "sys.agent.idle sys.task"},
 	} {
 		p, err := bus.ParsePattern(c.pattern)
-		if err != nil || p.String() != c.pattern {
-			t.Errorf("%s: %q, %v", c.pattern, p, err)
-		}
+		expect.True(t, err == nil && p.String() == c.pattern, "%s: %q, %v", c.pattern, p, err)
 		for _, topic := range strings.Fields(c.yes) {
-			if !p.Match(topic) {
-				t.Errorf("%s does not select %s", c.pattern, topic)
-			}
+			expect.True(t, p.Match(topic), "%s does not select %s", c.pattern, topic)
 		}
 		for _, topic := range strings.Fields(c.no) {
-			if p.Match(topic) {
-				t.Errorf("%s selects %s", c.pattern, topic)
-			}
+			expect.True(t, !p.Match(topic), "%s selects %s", c.pattern, topic)
 		}
 	}
 	for _, bad := range []string{"", ".", "a.", ".a", "a..b", "a.>.b", ">>", "a*", "**", "a b", "ä", "a.\x00", strings.Repeat("a", 201)} {
@@ -48,9 +42,7 @@ func TestPatternsSelectTopics(t *testing.T) {
 		expect.Is(t, code(err), core.InvalidInput, bad)
 		expect.Is(t, code(bus.CheckTopic(bad)), core.InvalidInput, "topic", bad)
 	}
-	if (bus.Pattern{}).Match("a") || (bus.Pattern{}).Match("") {
-		t.Error("the zero pattern selects something")
-	}
+	expect.True(t, !(bus.Pattern{}).Match("a") && !(bus.Pattern{}).Match(""), "the zero pattern selects something")
 }
 
 // oracle is the pattern as a regular expression.

@@ -31,21 +31,16 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 			MessageType: d.Type, Timestamp: time.Now().UTC().Truncate(time.Microsecond), TTL: d.TTL, Priority: d.Priority, Payload: d.Payload,
 		}
 		data := expect.Of(encode(nil, m))(t)
-		if !core.Raw(data).IsValid() {
-			t.Fatalf("no JSON: %s", data)
-		}
+		expect.Must(t, core.Raw(data).IsValid(), "no JSON: %s", data)
 		got := expect.Of(decode(data))(t)
-		if a, b := core.MustEncode(got), core.MustEncode(m); !bytes.Equal(a, b) {
-			t.Errorf("read\n %s\nwritten\n %s", a, b)
-		}
+		a, b := core.MustEncode(got), core.MustEncode(m)
+		expect.True(t, bytes.Equal(a, b), "read\n %s\nwritten\n %s", a, b)
 		head, err := decodeHead(data)
 		m.Payload = nil
 		if err != nil || !bytes.Equal(core.MustEncode(head), core.MustEncode(m)) {
 			t.Errorf("head\n %s\nof\n %s\n%v", core.MustEncode(head), data, err)
 		}
-		if string(topicOf(data)) != topic {
-			t.Errorf("topic %q, want %q", topicOf(data), topic)
-		}
+		expect.Is(t, string(topicOf(data)), topic, "topic")
 	})
 }
 

@@ -35,22 +35,15 @@ func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
 	} {
 		for i := range 600 {
 			if c.want(i) {
-				if d := r.next(c.s); string(d.Message.Payload) != fmt.Sprintf(`{"n":%d}`, i) {
-					t.Fatalf("%s: got %s, want %d", name, d.Message.Payload, i)
-				}
+				d := r.next(c.s)
+				expect.Must(t, string(d.Message.Payload) == fmt.Sprintf(`{"n":%d}`, i), "%s: got %s, want %d", name, d.Message.Payload, i)
 			}
 		}
-		if d := r.next(c.s); d.Message.Topic != c.last {
-			t.Errorf("%s: %s", name, d.Message.Topic)
-		}
+		expect.Is(t, r.next(c.s).Message.Topic, c.last, name)
 		r.nothing(c.s)
 	}
-	if d := r.next(past); d.Message.Topic != "nav.before" {
-		t.Errorf("from the first: %s", d.Message.Topic)
-	}
-	if d := r.next(errs); d.Message.Topic != "nav.failed" {
-		t.Errorf("errors only: %s", d.Message.Topic)
-	}
+	expect.Is(t, r.next(past).Message.Topic, "nav.before", "from the first")
+	expect.Is(t, r.next(errs).Message.Topic, "nav.failed", "errors only")
 	for _, s := range []*bus.Subscription{one, all, past, errs} {
 		r.No(s.Close())
 		r.No(s.Close())
@@ -91,9 +84,8 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 
 	// A second reader, then a restart, then a kill-like end without Close.
 	s = r.subscribe(opt)
-	if d := r.next(s); string(d.Message.Payload) != `{"n":3}` {
-		t.Errorf("after Close: %s, want 3 again", d.Message.Payload)
-	}
+	d := r.next(s)
+	expect.True(t, string(d.Message.Payload) == `{"n":3}`, "after Close: %s, want 3 again", d.Message.Payload)
 	_, err := r.Subscribe(t.Context(), acme, opt)
 	expect.Is(t, code(err), core.Conflict, "two readers of one name")
 	r.No(s.Close())
@@ -102,9 +94,7 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	s = r.subscribe(opt)
 	for i := 3; i <= 10; i++ {
 		d := r.next(s)
-		if string(d.Message.Payload) != fmt.Sprintf(`{"n":%d}`, i) {
-			t.Fatalf("after the restart: %s, want %d", d.Message.Payload, i)
-		}
+		expect.Must(t, string(d.Message.Payload) == fmt.Sprintf(`{"n":%d}`, i), "after the restart: %s, want %d", d.Message.Payload, i)
 		d.Ack()
 	}
 	r.nothing(s)
@@ -115,9 +105,8 @@ func TestADurableSubscriptionGoesOnWhereItHadAcknowledged(t *testing.T) {
 	other := opt
 	other.Pattern = "other.>"
 	r.No(s.Close())
-	if _, err := r.Subscribe(t.Context(), acme, other); code(err) != core.Conflict || !strings.Contains(err.Error(), "job.>") {
-		t.Errorf("another pattern under the name: %v", err)
-	}
+	_, err = r.Subscribe(t.Context(), acme, other)
+	expect.True(t, code(err) == core.Conflict && strings.Contains(err.Error(), "job.>"), "another pattern under the name: %v", err)
 	r.whole()
 	r.No(r.Unsubscribe(t.Context(), alice, "worker-1"))
 	expect.Is(t, code(r.Unsubscribe(t.Context(), alice, "worker-1")), core.NotFound, "removed twice")
@@ -163,26 +152,20 @@ func TestAMailboxDeliversAgainWhatWasNotAcknowledged(t *testing.T) {
 	if string(a.Message.Payload) != `{"n":0}` || string(b.Message.Payload) != `{"n":1}` {
 		t.Fatalf("got %s and %s", a.Message.Payload, b.Message.Payload)
 	}
-	if got := r.read("bob", 1); len(got) != 1 || string(got[0].Payload) != `{"n":2}` {
-		t.Errorf("Read took what a subscription has in hand: %v", got)
-	}
+	got := r.read("bob", 1)
+	expect.True(t, len(got) == 1 && string(got[0].Payload) == `{"n":2}`, "Read took what a subscription has in hand: %v", got)
 	b.Ack()
 	r.No(s.Close())
-	if d := r.next(second); string(d.Message.Payload) != `{"n":0}` {
-		t.Errorf("after Close: %s, want 0 again", d.Message.Payload)
-	}
+	d := r.next(second)
+	expect.True(t, string(d.Message.Payload) == `{"n":0}`, "after Close: %s, want 0 again", d.Message.Payload)
 	urgent := r.direct("bob", `{"urgent":1}`, func(s *bus.Send) { s.Priority = 1 })
-	if d := r.next(second); d.Message.MessageID != urgent.MessageID {
-		t.Errorf("got %s, want the urgent one", d.Message.Payload)
-	}
+	d = r.next(second)
+	expect.True(t, d.Message.MessageID == urgent.MessageID, "got %s, want the urgent one", d.Message.Payload)
 	r.No(second.Close())
-	if f := r.figures(); f.Open != 3 {
-		t.Errorf("%d open, want 3", f.Open)
-	}
+	expect.Is(t, r.figures().Open, 3, "open")
 	r.Reopen()
-	if got := r.read("bob", 10); len(got) != 3 || got[0].MessageID != urgent.MessageID {
-		t.Errorf("after the restart: %v", got)
-	}
+	got = r.read("bob", 10)
+	expect.True(t, len(got) == 3 && got[0].MessageID == urgent.MessageID, "after the restart: %v", got)
 	r.whole()
 }
 
@@ -211,9 +194,7 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	}
 	wg.Wait()
 	lag, err := slow.Lag(t.Context())
-	if err != nil || lag != n {
-		t.Errorf("lag %d, %v, want %d", lag, err, n)
-	}
+	expect.True(t, err == nil && lag == n, "lag %d, %v, want %d", lag, err, n)
 	subs, err := r.Subscriptions(t.Context(), acme)
 	if err != nil || len(subs) != 2 || subs[0].By != "slow" || subs[0].Lag != n || subs[1].Lag != 0 || !subs[1].Durable {
 		t.Errorf("%+v, %v", subs, err)
@@ -223,25 +204,18 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 		t.Errorf("%+v, %v", topics, err)
 	}
 	past := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Event, From: 1})
-	if lag, err := past.Lag(t.Context()); err != nil || lag != n {
-		t.Errorf("lag %d from the first on, %v, want %d", lag, err, n)
-	}
+	expect.Is(t, expect.Of(past.Lag(t.Context()))(t), n, "lag from the first on")
 	errs := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Error, From: 1})
-	if lag, err := errs.Lag(t.Context()); err != nil || lag != 0 {
-		t.Errorf("lag %d of a type that none has, %v", lag, err)
-	}
+	expect.Is(t, expect.Of(errs.Lag(t.Context()))(t), 0, "lag of a type that none has")
 	// It still gets each of them, in order.
 	var last uint64
 	for range n {
 		d := r.next(slow)
-		if d.Message.Seq <= last {
-			t.Fatalf("%d after %d", d.Message.Seq, last)
-		}
+		expect.Must(t, d.Message.Seq > last, "%d after %d", d.Message.Seq, last)
 		last = d.Message.Seq
 	}
-	if lag, _ := slow.Lag(t.Context()); lag != 0 {
-		t.Errorf("lag %d at the end", lag)
-	}
+	lag, _ = slow.Lag(t.Context())
+	expect.True(t, lag == 0, "lag %d at the end", lag)
 	for _, s := range []*bus.Subscription{slow, fast, past, errs} {
 		r.No(s.Close())
 	}
@@ -260,27 +234,23 @@ func TestMessagesOfOneSenderToOneRecipientKeepTheirOrder(t *testing.T) {
 	for _, sender := range []string{"ann", "cid", "system"} {
 		wg.Go(func() {
 			for i := range each {
-				if _, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "bob", Sender: sender, Payload: core.Raw(fmt.Sprintf(`{"n":%d}`, i))}); err != nil {
-					t.Error(err)
-				}
+				_, err := r.Accept(t.Context(), alice, bus.Send{Recipient: "bob", Sender: sender, Payload: core.Raw(fmt.Sprintf(`{"n":%d}`, i))})
+				expect.True(t, err == nil, "%v", err)
 			}
 		})
 	}
 	next := map[string]int{}
 	for range 3 * each {
 		d := r.next(s)
-		if want := fmt.Sprintf(`{"n":%d}`, next[d.Message.SenderID]); string(d.Message.Payload) != want {
-			t.Fatalf("from %s: %s, want %s", d.Message.SenderID, d.Message.Payload, want)
-		}
+		want := fmt.Sprintf(`{"n":%d}`, next[d.Message.SenderID])
+		expect.Must(t, string(d.Message.Payload) == want, "from %s: %s, want %s", d.Message.SenderID, d.Message.Payload, want)
 		next[d.Message.SenderID]++
 		d.Ack()
 	}
 	wg.Wait()
 	r.nothing(s)
 	r.No(s.Close())
-	if f := r.figures(); f.Open != 0 {
-		t.Errorf("%d open", f.Open)
-	}
+	expect.Is(t, r.figures().Open, 0, "open")
 	r.whole()
 }
 
@@ -345,34 +315,24 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 		t.Errorf("by id: %s", core.MustEncode(got))
 	}
 	r.nothing(sys) // the message a.b itself is no event of it
-	if d := r.next(all); d.Message.Topic != "a.b" {
-		t.Errorf("a pattern that does not name sys saw %s", d.Message.Topic)
-	}
+	expect.Is(t, r.next(all).Message.Topic, "a.b", "a pattern that does not name sys saw")
 	r.nothing(all)
 	second := r.subscribe(bus.SubscribeOptions{Pattern: "x", Name: "second"})
 	d = r.next(subs)
-	if !strings.Contains(string(d.Message.Payload), `"id":"second"`) {
-		t.Errorf("%s", d.Message.Payload)
-	}
+	expect.Has(t, string(d.Message.Payload), `"id":"second"`)
 	r.No(subs.Close()) // not acknowledged
 	subs = r.subscribe(bus.SubscribeOptions{Pattern: "sys.subscription.*", Name: "watcher"})
-	if again := r.next(subs); again.Message.MessageID != d.Message.MessageID {
-		t.Errorf("%s, want %s again", again.Message.MessageID, d.Message.MessageID)
-	}
+	expect.Is(t, r.next(subs).Message.MessageID, d.Message.MessageID, "again")
 	for _, s := range []*bus.Subscription{all, sys, subs, second} {
 		r.No(s.Close())
 	}
 	_, err := r.Resend(t.Context(), alice, d.Message.MessageID)
 	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
 	recent, seq, err := r.Recent(t.Context(), acme, "sys.subscription.>", 1)
-	if err != nil || len(recent) != 1 || !strings.Contains(string(recent[0].Payload), "second") {
-		t.Errorf("recent: %v, %v", recent, err)
-	}
+	expect.True(t, err == nil && len(recent) == 1 && strings.Contains(string(recent[0].Payload), "second"), "recent: %v, %v", recent, err)
 	r.No(r.Unsubscribe(t.Context(), alice, "second"))
 	since, next, err := r.Since(t.Context(), acme, "sys.>", seq, 10)
-	if err != nil || len(since) != 1 || since[0].Topic != "sys.subscription.removed" || next <= seq {
-		t.Errorf("since: %v, %d, %v", since, next, err)
-	}
+	expect.True(t, err == nil && len(since) == 1 && since[0].Topic == "sys.subscription.removed" && next > seq, "since: %v, %d, %v", since, next, err)
 	r.whole()
 }
 

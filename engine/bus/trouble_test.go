@@ -73,9 +73,7 @@ func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
 		if first[d.Message.MessageID] { // its acknowledgement may be written by now or not
 			d = r.next(s)
 		}
-		if d.Message.MessageID != want {
-			t.Errorf("%s is lost: got %s", want, d.Message.Payload)
-		}
+		expect.True(t, d.Message.MessageID == want, "%s is lost: got %s", want, d.Message.Payload)
 	}
 }
 
@@ -106,21 +104,17 @@ func TestASubscriptionThatCannotBeCommittedIsNotThere(t *testing.T) {
 	st.late.Store(true)
 	for _, what := range []string{"made", "opened"} {
 		st.fail(full)
-		if _, err := r.Subscribe(t.Context(), acme, opt); !errors.Is(err, full) {
-			t.Fatalf("%s: %v", what, err)
-		}
+		_, err := r.Subscribe(t.Context(), acme, opt)
+		expect.Must(t, errors.Is(err, full), "%s: %v", what, err)
 		st.fail(nil)
 		r.No(r.subscribe(opt).Close())
 	}
 	st.fail(full)
-	if err := r.Unsubscribe(t.Context(), alice, "worker"); !errors.Is(err, full) {
-		t.Fatal(err)
-	}
+	err := r.Unsubscribe(t.Context(), alice, "worker")
+	expect.Must(t, errors.Is(err, full), "%v", err)
 	st.fail(nil)
 	m := r.publish("job.new", `{}`)
 	s := r.subscribe(opt)
 	defer s.Close()
-	if d := r.next(s); d.Message.MessageID != m.MessageID {
-		t.Errorf("got %s", d.Message.MessageID)
-	}
+	expect.Is(t, r.next(s).Message.MessageID, m.MessageID)
 }

@@ -59,17 +59,14 @@ func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 	} {
 		_, err := w.cad.CreateAgent(t.Context(), alice, c.make)
 		e := core.AsError(err)
-		if field, _ := e.Details["field"].(string); err == nil || e.Code != c.code || field != c.field {
-			t.Errorf("%s: %v (%s, %s)", name, err, e.Code, field)
-		}
+		field, _ := e.Details["field"].(string)
+		expect.True(t, err != nil && e.Code == c.code && field == c.field, "%s: %v (%s, %s)", name, err, e.Code, field)
 	}
 	expect.Is(t, w.events("tenant.violation"), 1, "the foreign workspace was not audited")
-	if page, err := w.cad.Workspaces(t.Context(), home, core.Filter{}); err != nil || page.Info.Total != 1 {
-		t.Errorf("a refusal made a workspace: %+v, %v", page, err)
-	}
-	if _, err := w.cad.CreateAgent(t.Context(), alice, cad.CreateAgent{AgentID: "bob", RoleName: "modeler", WorkspaceID: "main"}); err != nil {
-		t.Errorf("main is there for everybody: %v", err)
-	}
+	page, err := w.cad.Workspaces(t.Context(), home, core.Filter{})
+	expect.True(t, err == nil && page.Info.Total == 1, "a refusal made a workspace: %+v, %v", page, err)
+	_, err = w.cad.CreateAgent(t.Context(), alice, cad.CreateAgent{AgentID: "bob", RoleName: "modeler", WorkspaceID: "main"})
+	expect.True(t, err == nil, "main is there for everybody: %v", err)
 	w.sound()
 }
 
@@ -83,31 +80,24 @@ func TestAnAgentOfAnotherTenantIsNotThere(t *testing.T) {
 	_, err = w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"})
 	expect.Is(t, code(err), core.NotFound)
 	page, err := w.cad.Agents(t.Context(), abroad, core.Filter{})
-	if err != nil || len(page.Items) != 0 || len(w.cad.Live(abroad)) != 0 {
-		t.Errorf("%+v, %v", page, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 0 && len(w.cad.Live(abroad)) == 0, "%+v, %v", page, err)
 	events, err := w.Ledger.List(t.Context(), abroad, core.Filter{Kind: "tenant.violation"})
-	if err != nil || events.Info.Total != 2 {
-		t.Errorf("audited: %+v, %v", events.Info, err)
-	}
+	expect.True(t, err == nil && events.Info.Total == 2, "audited: %+v, %v", events.Info, err)
 }
 
 func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 	w := newWorld(t)
-	if a := w.agent("ann", "designer"); a.Status != cad.Idle || a.OperationCount != 0 || a.CreatedAt == 0 || a.Shown() != "idle" {
-		t.Errorf("%+v", a)
-	}
+	a := w.agent("ann", "designer")
+	expect.True(t, a.Status == cad.Idle && a.OperationCount == 0 && a.CreatedAt != 0 && a.Shown() == "idle", "%+v", a)
 	reached, on := make(chan bool), make(chan bool)
 	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { close(reached); <-on; return nil }, nil)
 	over := make(chan error)
 	go func() { _, err := w.try("ann", "entity.create_point", `{"width":-1}`); over <- err }()
 	<-reached
-	if a := w.now("ann"); a.Status != cad.Working || a.Operation != "entity.create_point" || a.Shown() != "working" {
-		t.Errorf("meanwhile %+v", a)
-	}
-	if info := w.cad.Info(home); info.Working != 1 || info.Agents != 1 || info.MaxConcurrent != 10 {
-		t.Errorf("%+v", info)
-	}
+	a = w.now("ann")
+	expect.True(t, a.Status == cad.Working && a.Operation == "entity.create_point" && a.Shown() == "working", "meanwhile %+v", a)
+	info := w.cad.Info(home)
+	expect.True(t, info.Working == 1 && info.Agents == 1 && info.MaxConcurrent == 10, "%+v", info)
 	close(on)
 	expect.Is(t, class(<-over), cad.InvalidParameters)
 	w.pool.on(nil, nil)
@@ -125,13 +115,10 @@ func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 	expect.Is(t, code(err), core.Conflict, "terminated twice")
 	_, err = w.try("ann", "entity.list", `{}`)
 	expect.Is(t, code(err), core.Conflict, "a terminated agent works")
-	if len(w.cad.Live(home)) != 0 || w.cad.Parties().Known(home, "ann") {
-		t.Error("it is still there")
-	}
+	expect.True(t, len(w.cad.Live(home)) == 0 && !w.cad.Parties().Known(home, "ann"), "it is still there")
 	w.again()
-	if a := w.now("ann"); a.Status != cad.Terminated || a.OperationCount != 2 {
-		t.Errorf("after a restart %+v", a)
-	}
+	a = w.now("ann")
+	expect.True(t, a.Status == cad.Terminated && a.OperationCount == 2, "after a restart %+v", a)
 	w.sound()
 }
 
@@ -144,9 +131,8 @@ func TestAShutdownDuringAnOperationStoresNothingOfIt(t *testing.T) {
 	})
 	_, err := w.try("ann", "entity.create_point", `{}`)
 	expect.Is(t, code(err), core.Conflict)
-	if s := w.space("ws_ann"); s.Seq != 1 || s.EntityCount != 0 {
-		t.Errorf("%+v", s)
-	}
+	s := w.space("ws_ann")
+	expect.True(t, s.Seq == 1 && s.EntityCount == 0, "%+v", s)
 	w.sound()
 }
 
@@ -156,9 +142,8 @@ func TestRecordsAreBounded(t *testing.T) {
 	for i := range 300 {
 		w.do("ann", "entity.create_point", `{}`)
 		if i < 30 {
-			if _, err := w.try("ann", "entity.create_point", `{"width":-1}`); err == nil {
-				t.Fatal("no error")
-			}
+			_, err := w.try("ann", "entity.create_point", `{"width":-1}`)
+			expect.Must(t, err != nil, "no error")
 		}
 	}
 	a := w.now("ann")
@@ -172,13 +157,11 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.pool.most = 10
 	for _, n := range []int{0, 51, -1} {
-		if _, err := w.cad.SetMaxConcurrent(t.Context(), alice, n); code(err) != core.InvalidInput || core.AsError(err).Details["field"] != "max_concurrent_agents" {
-			t.Errorf("%d: %v", n, err)
-		}
+		_, err := w.cad.SetMaxConcurrent(t.Context(), alice, n)
+		expect.True(t, code(err) == core.InvalidInput && core.AsError(err).Details["field"] == "max_concurrent_agents", "%d: %v", n, err)
 	}
-	if info, err := w.cad.SetMaxConcurrent(t.Context(), alice, 2); err != nil || info.MaxConcurrent != 2 {
-		t.Fatal(info, err)
-	}
+	info, err := w.cad.SetMaxConcurrent(t.Context(), alice, 2)
+	expect.Must(t, err == nil && info.MaxConcurrent == 2, "%v %v", info, err)
 	on, in := make(chan bool), make(chan bool, 10)
 	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { in <- true; <-on; return nil }, nil)
 	over := make(chan error, 5)
@@ -189,9 +172,8 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 	}
 	<-in
 	<-in
-	if info := w.cad.Info(home); info.Working != 2 || len(in) != 0 {
-		t.Errorf("%d work", info.Working)
-	}
+	info = w.cad.Info(home)
+	expect.True(t, info.Working == 2 && len(in) == 0, "%d work", info.Working)
 	expect.Of(w.cad.SetMaxConcurrent(t.Context(), alice, 3))(t)
 	<-in // one more is let in
 	close(on)
@@ -199,8 +181,7 @@ func TestHowManyWorkAtOnceIsBounded(t *testing.T) {
 		expect.No(t, <-over)
 	}
 	w.again()
-	if info := w.cad.Info(home); info.MaxConcurrent != 3 {
-		t.Errorf("after a restart %+v", info)
-	}
+	info = w.cad.Info(home)
+	expect.True(t, info.MaxConcurrent == 3, "after a restart %+v", info)
 	w.sound()
 }

@@ -41,9 +41,7 @@ func collided(t *testing.T, w *world) {
 	w.do("ann", "entity.create_point", `{"entity_id":"q","x":1}`)
 	w.do("bob", "entity.create_point", `{"entity_id":"p","x":2}`)
 	done, err := w.cad.MergeInto(context.Background(), alice, "ws_ann", "ws_bob")
-	if err != nil || strings.Join(done.Entities, " ") != "q" {
-		t.Fatalf("merge: %+v, %v", done, err)
-	}
+	expect.Must(t, err == nil && strings.Join(done.Entities, " ") == "q", "merge: %+v, %v", done, err)
 }
 
 func TestOperatorsMergeAndResolve(t *testing.T) {
@@ -53,9 +51,7 @@ func TestOperatorsMergeAndResolve(t *testing.T) {
 			ctx := context.Background()
 			collided(t, w)
 			open, err := w.cad.Conflicts(ctx, home, "ws_bob")
-			if err != nil || len(open) != 1 || open[0].EntityID != "p" {
-				t.Fatalf("conflicts: %+v, %v", open, err)
-			}
+			expect.Must(t, err == nil && len(open) == 1 && open[0].EntityID == "p", "conflicts: %+v, %v", open, err)
 			r := cad.Resolve{EntityID: "p", Source: "ws_ann", Target: "ws_bob", Strategy: strategy}
 			if strategy == model.ManualMerge {
 				r.Merged = core.Raw(want)
@@ -99,9 +95,8 @@ func TestAmendmentsAreRefused(t *testing.T) {
 		"not in conflict":     {resolve(func(r *cad.Resolve) { r.EntityID = "q" }), core.Conflict, "q"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := c.try(); code(err) != c.want || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("got %v, want %s with %q", err, c.want, c.says)
-			}
+			err := c.try()
+			expect.True(t, code(err) == c.want && strings.Contains(err.Error(), c.says), "got %v, want %s with %q", err, c.want, c.says)
 		})
 	}
 	w.sound()
@@ -117,9 +112,8 @@ func TestAWorkerThatIsLostChangesNothing(t *testing.T) {
 	expect.Is(t, code(err), core.Unavailable)
 	w.pool.on(nil, nil)
 	expect.Is(t, w.ids("ws_ann"), "p", "there is")
-	if _, err := w.cad.Undo(ctx, alice, "ws_ann"); err != nil || w.ids("ws_ann") != "" {
-		t.Errorf("the next try: %v", err)
-	}
+	_, err = w.cad.Undo(ctx, alice, "ws_ann")
+	expect.True(t, err == nil && w.ids("ws_ann") == "", "the next try: %v", err)
 	w.sound()
 }
 

@@ -102,9 +102,7 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 			w.run()
 			flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a teapot", Agent: "claude", Run: true})
 			if c.want != "" {
-				if code(err) != core.InvalidInput || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%v, want %q", err, c.want)
-				}
+				expect.True(t, code(err) == core.InvalidInput && strings.Contains(err.Error(), c.want), "%v, want %q", err, c.want)
 			} else if err != nil {
 				t.Error(err)
 			} else if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || flow.Goal != "a teapot" || w.ids("ws_potter") != "spout" {
@@ -137,12 +135,10 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	works := true
 	p.answer = func(string) task.Outcome {
 		if works {
-			if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{Method: "entity.create_point", Params: core.Raw(`{"entity_id":"free"}`)}); err != nil {
-				t.Error(err)
-			}
-			if _, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "joiner", Method: "entity.list"}); code(err) != core.Denied {
-				t.Errorf("as an agent whose task it does not do: %v", err)
-			}
+			_, err := w.cad.Execute(t.Context(), claude, cad.Operation{Method: "entity.create_point", Params: core.Raw(`{"entity_id":"free"}`)})
+			expect.True(t, err == nil, "%v", err)
+			_, err = w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "joiner", Method: "entity.list"})
+			expect.True(t, code(err) == core.Denied, "as an agent whose task it does not do: %v", err)
 		}
 		return text(`{"done":true}`)
 	}
@@ -186,9 +182,8 @@ func TestATaskOfItsOwnNeedsNoWorkflow(t *testing.T) {
 		`{"description":"x","operations":[{"method":"entity.create_point"}],"workflow_id":"` + flow.WorkflowID + `","task_id":"t1"}`: "belongs to workflow",
 		`{"description":"x","operations":[{"method":"entity.create_point","params":{"a":"${tasks.t1.p.x}"}}]}`:                       "is not among the dependencies",
 	} {
-		if _, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(input)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", input, err, want)
-		}
+		_, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(input))
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", input, err, want)
 	}
 	if _, err := w.cad.Assign(t.Context(), alice, "vera", core.Raw(`{"description":"x","operations":[{"method":"entity.create_point"}]}`)); err == nil || core.AsError(err).Details["error"] != "ROLE_VIOLATION" {
 		t.Errorf("%v", err)

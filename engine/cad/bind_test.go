@@ -31,29 +31,22 @@ func TestAnAgentOfTheFleetActsAsTheCADAgentItIsBoundTo(t *testing.T) {
 	refused("", "bound to no CAD agent")
 	w.bind("ann", "robot")
 	for _, id := range []string{"", "ann"} {
-		if done, err := point(robot, id); err != nil || done.AgentID != "ann" || done.WorkspaceID != "ws_ann" {
-			t.Errorf("as %q: %+v, %v", id, done, err)
-		}
+		done, err := point(robot, id)
+		expect.True(t, err == nil && done.AgentID == "ann" && done.WorkspaceID == "ws_ann", "as %q: %+v, %v", id, done, err)
 	}
 	refused("bob", "acts as CAD agent ann alone; leave agent_id out")
-	if _, err := point(robot, "nobody"); code(err) != core.NotFound {
-		t.Errorf("as nobody: %v", err)
-	}
+	_, err := point(robot, "nobody")
+	expect.True(t, code(err) == core.NotFound, "as nobody: %v", err)
 	expect.Is(t, w.events("cad.agent.refused"), 3, "refusals are audited")
-	if a := w.now("bob"); a.OperationCount != 0 || a.RoleViolations != 0 {
-		t.Errorf("what another tried counts: %+v", a)
-	}
-	if done, err := point(alice, "bob"); err != nil || done.AgentID != "bob" {
-		t.Errorf("an operator names any: %v", err)
-	}
-	if _, err := point(alice, ""); code(err) != core.InvalidInput {
-		t.Errorf("an operator names none: %v", err)
-	}
+	a := w.now("bob")
+	expect.True(t, a.OperationCount == 0 && a.RoleViolations == 0, "what another tried counts: %+v", a)
+	expect.Is(t, expect.Of(point(alice, "bob"))(t).AgentID, "bob", "an operator names any")
+	_, err = point(alice, "")
+	expect.True(t, code(err) == core.InvalidInput, "an operator names none: %v", err)
 	w.Close()
 	w.Open()
-	if done, err := point(robot, ""); err != nil || done.AgentID != "ann" {
-		t.Errorf("after a restart: %+v, %v", done, err)
-	}
+	done, err := point(robot, "")
+	expect.True(t, err == nil && done.AgentID == "ann", "after a restart: %+v, %v", done, err)
 	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "ann"))(t)
 	refused("", "bound to no CAD agent")
 	w.bind("bob", "robot") // who is terminated holds nobody
@@ -78,17 +71,13 @@ func TestABindingIsOfOneToOneAndAPersonsToMake(t *testing.T) {
 		"no such CAD agent":             {alice, "nobody", "robot", core.NotFound, "nobody"},
 		"a CAD agent of another tenant": {abbott, "ann", "robot", core.ErrForeign.Code, "another tenant"},
 	} {
-		if _, err := w.cad.BindAgent(t.Context(), c.by, c.id, c.fleet); code(err) != c.want || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := w.cad.BindAgent(t.Context(), c.by, c.id, c.fleet)
+		expect.True(t, code(err) == c.want && strings.Contains(err.Error(), c.says), "%s: %v", name, err)
 	}
-	if a, err := w.cad.BindAgent(t.Context(), alice, "ann", ""); err != nil || a.FleetAgent != "" {
-		t.Errorf("%+v, %v", a, err)
-	}
+	a, err := w.cad.BindAgent(t.Context(), alice, "ann", "")
+	expect.True(t, err == nil && a.FleetAgent == "", "%+v, %v", a, err)
 	w.bind("bob", "robot")
-	if w.events("cad.agent.bound") != 2 || w.events("cad.agent.unbound") != 1 {
-		t.Error("a binding is not audited")
-	}
+	expect.True(t, w.events("cad.agent.bound") == 2 && w.events("cad.agent.unbound") == 1, "a binding is not audited")
 	w.sound()
 }
 

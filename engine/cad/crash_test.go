@@ -139,9 +139,8 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 			return ctx.Err()
 		}, nil)
 		w.dies(left, func() {
-			if first, second := <-hung, <-hung; first == second {
-				t.Fatal("one was tried twice")
-			}
+			first, second := <-hung, <-hung
+			expect.Must(t, first != second, "one was tried twice")
 			w.await("what does not hang", func() bool { return of(w.flow(flow.WorkflowID), "a").Status == cad.Completed })
 		})
 	}
@@ -150,9 +149,8 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	if b := of(flow, "b"); flow.State != cad.PartialFailure || b.Status != cad.Failed || len(flow.Failures) != 1 || flow.Failures[0].ErrorCode != "lease_lost" {
 		t.Errorf("%s %+v %+v", flow.Shown(), flow.Failures, b)
 	}
-	if alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask); err != nil || alone.Status != cad.Failed {
-		t.Errorf("%+v, %v", alone, err)
-	}
+	alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask)
+	expect.True(t, err == nil && alone.Status == cad.Failed, "%+v, %v", alone, err)
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
 		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
@@ -248,7 +246,5 @@ func (w *world) acknowledged(acked []string) {
 			w.T.Errorf("%d entities of %+v", len(all), a)
 		}
 	}
-	if len(there) > 0 {
-		w.T.Errorf("%d answered operations are missing, such as %v", len(there), there)
-	}
+	expect.True(w.T, len(there) == 0, "%d answered operations are missing, such as %v", len(there), there)
 }

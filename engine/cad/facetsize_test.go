@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 func TestSurfacesThatAreKeptTakeNoMoreThanTheyMay(t *testing.T) {
@@ -25,10 +26,7 @@ func TestSurfacesThatAreKeptTakeNoMoreThanTheyMay(t *testing.T) {
 	if kept != 6 || f.size > f.most || f.used.Len() != kept || unseen(f.of(key(0), "")) || unseen(f.of(key(19), "")) {
 		t.Errorf("%d are kept, %d bytes", kept, f.size)
 	}
-	if f.keep(key(99), some(200)); !unseen(f.of(key(99), "")) {
-		t.Error("one drove out others")
-	}
-	if !unseen(f.of(facetKey{"t_abroad", "", "0"}, "")) {
-		t.Error("another tenant sees it")
-	}
+	f.keep(key(99), some(200))
+	expect.True(t, unseen(f.of(key(99), "")), "one drove out others")
+	expect.True(t, unseen(f.of(facetKey{"t_abroad", "", "0"}, "")), "another tenant sees it")
 }

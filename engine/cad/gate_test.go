@@ -48,16 +48,13 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 	w := newWorld(t)
 	params := merger(w)
 	w.run()
-	if done := w.do("ann", "workspace.merge", params); textOf(done.Data, "merge_result") != "success" {
-		t.Errorf("%s", done.Data)
-	}
+	done := w.do("ann", "workspace.merge", params)
+	expect.True(t, textOf(done.Data, "merge_result") == "success", "%s", done.Data)
 	w.do("bob", "entity.create_point", `{}`)
 	over := w.background(cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(params)})
 	ap := w.question()
 	for _, want := range []string{`"method":"workspace.merge"`, `"source_workspace_id":"ws_bob"`, `"agent_id":"ann"`, `"fleet_agent":"robot"`, `"workspace_id":"ws_ann"`} {
-		if !strings.Contains(string(ap.Action.Args), want) {
-			t.Errorf("the question shows %s, without %s", ap.Action.Args, want)
-		}
+		expect.True(t, strings.Contains(string(ap.Action.Args), want), "the question shows %s, without %s", ap.Action.Args, want)
 	}
 	if ap.Gate != judge.GateCAD || ap.ReasonCode != "cad.merge" || ap.Agent.Name != "ann" || ap.Agent.Role != "integrator" || ap.RequestedBy != "robot" ||
 		!strings.HasSuffix(ap.Subject.Headline, "by robot as ann") || !strings.HasSuffix(ap.Intent, "by robot as ann") {
@@ -70,9 +67,8 @@ func TestAMergeByAnOperatorPassesOneByAnAgentIsAskedAbout(t *testing.T) {
 	w.do("bob", "entity.create_point", `{}`) // others go on meanwhile
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Approve: true}))
 	expect.No(t, <-over)
-	if a := w.now("ann"); a.Waiting != "" || a.SuccessCount != 2 || w.space("ws_ann").EntityCount != 3 {
-		t.Errorf("%+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.Waiting == "" && a.SuccessCount == 2 && w.space("ws_ann").EntityCount == 3, "%+v", a)
 	w.sound()
 }
 
@@ -87,9 +83,8 @@ func TestADeniedOperationChangesNothingAndSaysWhy(t *testing.T) {
 	if !errors.As(err, &f) || !f.Denied || f.Abort || f.DecisionID == "" || !strings.Contains(f.Message, "not yet") || code(err) != core.Denied {
 		t.Errorf("%v", err)
 	}
-	if a := w.now("ann"); a.Status != cad.Idle || a.ErrorCount != 1 || a.Waiting != "" || w.pool.of("workspace.merge") != 0 {
-		t.Errorf("%+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.Status == cad.Idle && a.ErrorCount == 1 && a.Waiting == "" && w.pool.of("workspace.merge") == 0, "%+v", a)
 	w.sound()
 }
 
@@ -130,9 +125,8 @@ func TestAnotherWorkspaceThanItsOwnNeedsAnOperatorBehindIt(t *testing.T) {
 		t.Errorf("%+v", ap)
 	}
 	expect.Of(w.cad.ShutdownAgent(context.Background(), alice, "bob"))(t)
-	if err := <-over; err == nil || w.space("ws_ann").Seq != 1 {
-		t.Errorf("a terminated agent went on: %v", err)
-	}
+	err := <-over
+	expect.True(t, err != nil && w.space("ws_ann").Seq == 1, "a terminated agent went on: %v", err)
 	w.agent("cat", "validator")
 	op = cad.Operation{AgentID: "cat", Method: "entity.list", Params: core.Raw(`{"workspace_id":"ws_ann"}`)}
 	expect.No(t, <-w.background(op), "looking is free")
@@ -144,12 +138,10 @@ func TestAFileIsNotWrittenOverUnasked(t *testing.T) {
 	w.agent("ann", "modeler")
 	w.run()
 	dir := t.TempDir()
-	if s, err := w.cad.SetDirectory(context.Background(), alice, "ws_ann", dir); err != nil || s.Directory != dir {
-		t.Fatal(s, err)
-	}
-	if _, err := w.cad.SetDirectory(context.Background(), alice, "ws_ann", "near"); code(err) != core.InvalidInput {
-		t.Errorf("%v", err)
-	}
+	s, err := w.cad.SetDirectory(context.Background(), alice, "ws_ann", dir)
+	expect.Must(t, err == nil && s.Directory == dir, "%v %v", s, err)
+	_, err = w.cad.SetDirectory(context.Background(), alice, "ws_ann", "near")
+	expect.True(t, code(err) == core.InvalidInput, "%v", err)
 	op := cad.Operation{AgentID: "ann", Method: "file.export", Params: core.Raw(`{"file_path":"a.stl"}`), Mark: "tk/1"}
 	expect.No(t, <-w.background(op))
 	expect.Of(os.Stat(filepath.Join(dir, "a.stl")))(t)
@@ -181,9 +173,7 @@ func TestNoRoleDeletesFiles(t *testing.T) {
 	w.agent("ann", "all")
 	_, err := w.try("ann", "file.delete", `{"file_path":"a.stl"}`)
 	var f *cad.OpError
-	if !errors.As(err, &f) || !f.Denied || !strings.Contains(f.Message, "No CAD agent deletes files") || len(w.pool.calls) != 0 {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, errors.As(err, &f) && f.Denied && strings.Contains(f.Message, "No CAD agent deletes files") && len(w.pool.calls) == 0, "%v", err)
 	w.sound()
 }
 
@@ -196,22 +186,15 @@ func TestALocalMethodNeedsNoWorker(t *testing.T) {
 	w.agent("ann", "all")
 	w.do("ann", "entity.create_point", `{}`)
 	made := w.do("ann", "workspace.create", `{"workspace_name":"copy","base_workspace_id":"ws_ann"}`)
-	if s := w.space("copy"); made.WorkspaceID != "copy" || s.Base != "ws_ann" || s.EntityCount != 1 || s.AgentID != "ann" {
-		t.Errorf("%+v %+v", made, s)
-	}
+	s := w.space("copy")
+	expect.True(t, made.WorkspaceID == "copy" && s.Base == "ws_ann" && s.EntityCount == 1 && s.AgentID == "ann", "%+v %+v", made, s)
 	w.do("ann", "workspace.switch", `{"workspace_id":"copy"}`)
-	if a := w.now("ann"); a.WorkspaceID != "copy" {
-		t.Errorf("%+v", a)
-	}
-	if done := w.do("ann", "entity.create_point", `{}`); done.Entities[0] != "copy_point_1" {
-		t.Errorf("%+v", done)
-	}
-	if done := w.do("ann", "agent.metrics", `{}`); !strings.Contains(string(done.Data), `"operation_count":4`) {
-		t.Errorf("%s", done.Data)
-	}
-	if done := w.do("ann", "workspace.list", `{}`); !strings.Contains(string(done.Data), `"total_count":2`) {
-		t.Errorf("%s", done.Data)
-	}
+	a := w.now("ann")
+	expect.True(t, a.WorkspaceID == "copy", "%+v", a)
+	done := w.do("ann", "entity.create_point", `{}`)
+	expect.True(t, done.Entities[0] == "copy_point_1", "%+v", done)
+	expect.Has(t, string(w.do("ann", "agent.metrics", `{}`).Data), `"operation_count":4`)
+	expect.Has(t, string(w.do("ann", "workspace.list", `{}`).Data), `"total_count":2`)
 	w.sound()
 }
 
@@ -228,9 +211,8 @@ func TestNobodyWaitsForAnAnswerThatComesTooLate(t *testing.T) {
 	ap := w.question()
 	cancel()
 	expect.Err(t, <-over, context.Canceled)
-	if a := w.now("ann"); a.Waiting != "" || a.OperationCount != 0 {
-		t.Errorf("%+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.Waiting == "" && a.OperationCount == 0, "%+v", a)
 	expect.Is(t, code(w.answer(ap.ApprovalID, judge.Answer{Approve: true})), core.Conflict, "a voided approval was answered")
 	w.sound()
 }
@@ -240,12 +222,9 @@ func TestWhereNobodyCanBeAskedTheOperationIsRefused(t *testing.T) {
 	op := cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: core.Raw(merger(w)), Unasked: true}
 	err := <-w.background(op)
 	var f *cad.OpError
-	if !errors.As(err, &f) || !f.Denied || !strings.Contains(err.Error(), "nobody can be asked here") {
-		t.Errorf("%v", err)
-	}
-	if open, err := w.judge.Open(context.Background(), home); err != nil || len(open) != 0 {
-		t.Errorf("%+v, %v", open, err)
-	}
+	expect.True(t, errors.As(err, &f) && f.Denied && strings.Contains(err.Error(), "nobody can be asked here"), "%v", err)
+	open, err := w.judge.Open(context.Background(), home)
+	expect.True(t, err == nil && len(open) == 0, "%+v, %v", open, err)
 	w.sound()
 }
 
@@ -265,12 +244,10 @@ func TestAQuestionEndsWithItsEngine(t *testing.T) {
 	cancel()
 	expect.Fails(t, <-over, "it went on")
 	w.Open()
-	if a := w.now("ann"); a.Waiting != "" || a.Shown() != "idle" {
-		t.Errorf("%+v", a)
-	}
-	if open, err := w.judge.Open(context.Background(), home); err != nil || len(open) != 0 {
-		t.Errorf("%+v, %v", open, err)
-	}
+	a := w.now("ann")
+	expect.True(t, a.Waiting == "" && a.Shown() == "idle", "%+v", a)
+	open, err := w.judge.Open(context.Background(), home)
+	expect.True(t, err == nil && len(open) == 0, "%+v, %v", open, err)
 	w.sound()
 }
 
@@ -300,9 +277,8 @@ func TestARetriedTaskWritesOverItsOwnFilesAlone(t *testing.T) {
 	ap := w.question()
 	expect.Is(t, ap.ReasonCode, "cad.overwrite", ap)
 	expect.No(t, w.answer(ap.ApprovalID, judge.Answer{Reason: "keep it"}))
-	if flow = w.over(flow.WorkflowID); w.pool.of("file.export") != 2 {
-		t.Errorf("%+v", flow.Failures)
-	}
+	flow = w.over(flow.WorkflowID)
+	expect.True(t, w.pool.of("file.export") == 2, "%+v", flow.Failures)
 	// Another run has no files here of its own.
 	other := w.start("exported", func(s *cad.StartWorkflow) { s.Directory = dir })
 	if ap := w.question(); ap.ReasonCode != "cad.overwrite" {

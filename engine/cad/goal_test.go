@@ -138,13 +138,10 @@ func TestAnAgentsAnswerIsFoundInItsText(t *testing.T) {
 		`{"scenario_name":"x"}`:                                               `{"scenario_name":"x"}`,
 		`{"text":"no"}`:                                                       `{"text":"no"}`,
 	} {
-		if got := objectOf(core.Raw(output)); string(got) != want {
-			t.Errorf("%s: %s, want %s", output, got, want)
-		}
+		expect.Is(t, string(objectOf(core.Raw(output))), want, output)
 	}
-	if got := missingIn(core.Raw(`{"missing":["the\nsize"]}`)); len(got) != 1 || got[0] != "the size" {
-		t.Errorf("%q", got)
-	}
+	got := missingIn(core.Raw(`{"missing":["the\nsize"]}`))
+	expect.True(t, len(got) == 1 && got[0] == "the size", "%q", got)
 }
 
 func FuzzGoal(f *testing.F) {
@@ -164,9 +161,8 @@ func FuzzGoal(f *testing.F) {
 			t.Fatalf("%q: %v", text, problems.err())
 		}
 		for _, more := range []string{text + " zorble", "zorble " + text, text + " ±"} {
-			if _, err := planFor(more); err == nil {
-				t.Fatalf("%q: a word is passed over", more)
-			}
+			_, err := planFor(more)
+			expect.Must(t, err != nil, "%q: a word is passed over", more)
 		}
 	})
 }

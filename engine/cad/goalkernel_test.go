@@ -27,9 +27,7 @@ func kernelOf(t testing.TB) *embedded.Engine {
 	t.Helper()
 	e := embedded.New(embedded.Options{CacheDir: embedded.CodeCache()})
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, e.Close(), nil)
 	})
 	return e
 }
@@ -54,9 +52,7 @@ func carryOut(t testing.TB, kernel *embedded.Engine, s Scenario) map[string]made
 	fmt.Fprintln(&asked, `{"jsonrpc":"2.0","id":0,"method":"entity.list","params":{"filter_type":"solid"}}`)
 	e := expect.Of(env.New(t.Context(), env.Options{Open: kernel.Open, Tolerance: chordOff}))(t)
 	defer func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, e.Close(), nil)
 	}()
 	var answers bytes.Buffer
 	expect.No(t, e.Serve(t.Context(), &asked, &answers))
@@ -78,9 +74,7 @@ func carryOut(t testing.TB, kernel *embedded.Engine, s Scenario) map[string]made
 		} `json:"result"`
 	}
 	for line := range strings.Lines(answers.String()) {
-		if strings.Contains(line, `"error"`) {
-			t.Fatalf("%s: %s", s.Description, line)
-		}
+		expect.Must(t, !strings.Contains(line, `"error"`), "%s: %s", s.Description, line)
 		if strings.Contains(line, `"id":0`) {
 			expect.No(t, core.DecodeStored(core.Raw(line), &last))
 		}

@@ -179,17 +179,12 @@ func TestAGoalMakesWhatItSaysOrIsRefused(t *testing.T) {
 		got := carryOut(t, kernel, s)
 		expect.Same(t, slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)), goal, "it makes")
 		for name, w := range want {
-			if !got[name].near(w) {
-				t.Errorf("%s: %s is %+v, want %+v", goal, name, got[name], w)
-			}
+			expect.True(t, got[name].near(w), "%s: %s is %+v, want %+v", goal, name, got[name], w)
 		}
-		if text := string(core.MustEncode(s)); strings.Contains(text, "99999") || strings.Contains(text, "00000") {
-			t.Errorf("%s: a number is not for people: %s", goal, text)
-		}
+		text := string(core.MustEncode(s))
+		expect.True(t, !strings.Contains(text, "99999") && !strings.Contains(text, "00000"), "%s: a number is not for people: %s", goal, text)
 	}
-	if makes < 45 {
-		t.Errorf("%d goals are made", makes)
-	}
+	expect.True(t, makes >= 45, "%d goals are made", makes)
 }
 
 // planText is what a goal comes to, without its own words; "" when it is refused.
@@ -219,9 +214,7 @@ func TestNoWordOfAGoalIsPassedOver(t *testing.T) {
 		for i := range len(words) + 1 {
 			for _, extra := range []string{"zorble", "7", "7 mm", "7x7", "°", "<", "/", "'", "threaded", "steel", "round", "no"} {
 				more := strings.Join(slices.Insert(slices.Clone(words), i, extra), " ")
-				if planText(more) == was {
-					t.Errorf("%q: it makes the same as without %q", more, extra)
-				}
+				expect.True(t, planText(more) != was, "%q: it makes the same as without %q", more, extra)
 			}
 		}
 	}

@@ -25,9 +25,7 @@ func TestConflictsOfAMergeStayOpenUntilTheyAreResolved(t *testing.T) {
 	open := func() (ids string) {
 		t.Helper()
 		all, err := w.cad.Conflicts(context.Background(), home, "ws_ann")
-		if err != nil || len(all) != w.space("ws_ann").Conflicts {
-			t.Fatalf("%+v, %v, counted %d", all, err, w.space("ws_ann").Conflicts)
-		}
+		expect.Must(t, err == nil && len(all) == w.space("ws_ann").Conflicts, "%+v, %v, counted %d", all, err, w.space("ws_ann").Conflicts)
 		for _, c := range all {
 			expect.Is(t, c.Type, model.IDCollision, c)
 			ids += c.EntityID

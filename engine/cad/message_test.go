@@ -43,12 +43,10 @@ func TestEachMessageOfTheSeedReachesWhomItIsFor(t *testing.T) {
 	if got := w.messages("ann", core.Filter{}); got.Info.Total != 3 || got.Items[0].MessageID != e.MessageID || got.Items[1].MessageID != b.MessageID || got.Items[2].MessageID != r.MessageID {
 		t.Errorf("%+v", got)
 	}
-	if got := w.messages("bob", core.Filter{Kind: "request"}); len(got.Items) != 1 || got.Items[0].Read || got.Items[0].FromAgentID != "ann" || got.Items[0].Timestamp == 0 {
-		t.Errorf("%+v", got)
-	}
-	if got := w.messages("cat", core.Filter{}); got.Info.Total != 0 || !slices.Equal(b.Receivers, []string{"ann", "bob"}) {
-		t.Errorf("a broadcast came back: %+v, %v", got, b.Receivers)
-	}
+	got := w.messages("bob", core.Filter{Kind: "request"})
+	expect.True(t, len(got.Items) == 1 && !got.Items[0].Read && got.Items[0].FromAgentID == "ann" && got.Items[0].Timestamp != 0, "%+v", got)
+	got = w.messages("cat", core.Filter{})
+	expect.True(t, got.Info.Total == 0 && slices.Equal(b.Receivers, []string{"ann", "bob"}), "a broadcast came back: %+v, %v", got, b.Receivers)
 	onBus, err := w.bus.Get(t.Context(), home, q.MessageID)
 	if err != nil || onBus.MessageType != bus.Request || onBus.Unanswered || onBus.ResponseID != r.MessageID || r.CorrelationID != q.CorrelationID {
 		t.Errorf("on the bus: %+v, %v", onBus, err)
@@ -69,33 +67,22 @@ func TestReadMessagesAreMarkedAndStay(t *testing.T) {
 	if _, err := w.bus.Read(t.Context(), alice, "bob", 1); err != nil { // the first is read there
 		t.Fatal(err)
 	}
-	if got := w.messages("bob", core.Filter{Status: "unread"}); got.Info.Total != 4 {
-		t.Errorf("%+v", got.Info)
-	}
+	got := w.messages("bob", core.Filter{Status: "unread"})
+	expect.True(t, got.Info.Total == 4, "%+v", got.Info)
 	read, err := w.cad.ReadMessages(t.Context(), alice, "bob", 2)
-	if err != nil || len(read) != 2 || read[0].MessageID != ids[1] || read[1].MessageID != ids[2] || !read[0].Read {
-		t.Errorf("%+v, %v", read, err)
-	}
+	expect.True(t, err == nil && len(read) == 2 && read[0].MessageID == ids[1] && read[1].MessageID == ids[2] && read[0].Read, "%+v, %v", read, err)
 	left, err := w.bus.Peek(t.Context(), alice, "bob", 10)
-	if err != nil || len(left) != 2 {
-		t.Errorf("%d stay in the mailbox, %v", len(left), err)
-	}
+	expect.True(t, err == nil && len(left) == 2, "%d stay in the mailbox, %v", len(left), err)
 	w.again()
-	if n, err := w.cad.Unread(t.Context(), home, "bob"); err != nil || n != 2 {
-		t.Errorf("%d unread, %v", n, err)
-	}
-	if got := w.messages("bob", core.Filter{Status: "read"}); got.Info.Total != 3 {
-		t.Errorf("%+v", got.Info)
-	}
-	if got := w.messages("bob", core.Filter{Size: 2, Page: 2}); got.Info.Total != 5 || len(got.Items) != 2 || got.Items[0].MessageID != ids[2] {
-		t.Errorf("%+v", got)
-	}
-	if read, err = w.cad.ReadMessages(t.Context(), alice, "bob", 100); err != nil || len(read) != 2 {
-		t.Errorf("%+v, %v", read, err)
-	}
-	if read, err = w.cad.ReadMessages(t.Context(), alice, "bob", 100); err != nil || len(read) != 0 {
-		t.Errorf("read twice: %+v, %v", read, err)
-	}
+	expect.Is(t, expect.Of(w.cad.Unread(t.Context(), home, "bob"))(t), 2, "unread")
+	got = w.messages("bob", core.Filter{Status: "read"})
+	expect.True(t, got.Info.Total == 3, "%+v", got.Info)
+	got = w.messages("bob", core.Filter{Size: 2, Page: 2})
+	expect.True(t, got.Info.Total == 5 && len(got.Items) == 2 && got.Items[0].MessageID == ids[2], "%+v", got)
+	read, err = w.cad.ReadMessages(t.Context(), alice, "bob", 100)
+	expect.True(t, err == nil && len(read) == 2, "%+v, %v", read, err)
+	read, err = w.cad.ReadMessages(t.Context(), alice, "bob", 100)
+	expect.True(t, err == nil && len(read) == 0, "read twice: %+v, %v", read, err)
 	w.sound()
 }
 
@@ -143,16 +130,13 @@ func TestWhatIsNoMessageIsRefusedByField(t *testing.T) {
 			t.Errorf("%s to %s, %s %.50s: %v %v", c.from, c.to, c.kind, c.content, err, e.Details["field"])
 		}
 	}
-	if _, err := w.send("ann", "theirs", cad.Request, rework); !errors.Is(err, core.ErrForeign) || w.events("tenant.violation") != 1 {
-		t.Errorf("to another tenant: %v", err)
-	}
-	if _, err := w.cad.SendMessage(t.Context(), robot, cad.SendMessage{From: "ann", To: "bob", Type: cad.Request, Content: core.Raw(rework)}); code(err) != core.Denied {
-		t.Errorf("in another's name: %v", err)
-	}
+	_, err = w.send("ann", "theirs", cad.Request, rework)
+	expect.True(t, errors.Is(err, core.ErrForeign) && w.events("tenant.violation") == 1, "to another tenant: %v", err)
+	_, err = w.cad.SendMessage(t.Context(), robot, cad.SendMessage{From: "ann", To: "bob", Type: cad.Request, Content: core.Raw(rework)})
+	expect.True(t, code(err) == core.Denied, "in another's name: %v", err)
 	_, err = w.cad.ReadMessages(t.Context(), robot, "bob", 1)
 	expect.Is(t, code(err), core.Denied, "another's messages")
-	if got := w.messages("bob", core.Filter{}); got.Info.Total != 1 {
-		t.Errorf("a refusal was delivered: %+v", got)
-	}
+	got := w.messages("bob", core.Filter{})
+	expect.True(t, got.Info.Total == 1, "a refusal was delivered: %+v", got)
 	w.sound()
 }

@@ -32,16 +32,14 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 	}
 	w.do("ann", "solid.extrude", `{"width":2}`)
 	w.do("ann", "solid.extrude", `{"width":2}`) // the same shape
-	if s := w.space("ws_ann"); s.EntityCount != 3 || s.SolidCount != 2 || s.Seq != 4 {
-		t.Errorf("%+v", s)
-	}
+	s := w.space("ws_ann")
+	expect.True(t, s.EntityCount == 3 && s.SolidCount == 2 && s.Seq == 4, "%+v", s)
 	events, decisions := w.events("cad.operation"), w.events("judge.outcome")
 	if events != 3 || decisions != 0 || w.events("cad.workspace.changed") != 3 {
 		t.Errorf("%d operations, %d decisions apart in the log", events, decisions)
 	}
-	if d, err := w.judge.Decision(context.Background(), home, done.DecisionID); err != nil || d.ReasonCode != "cad.own" || d.Agent != "ann" {
-		t.Errorf("%+v, %v", d, err)
-	}
+	d, err := w.judge.Decision(context.Background(), home, done.DecisionID)
+	expect.True(t, err == nil && d.ReasonCode == "cad.own" && d.Agent == "ann", "%+v, %v", d, err)
 	page, err := w.cad.History(context.Background(), home, "ws_ann", core.Filter{Size: 2})
 	if err != nil || page.Info.Total != 4 || len(page.Items) != 2 || page.Items[0].Seq != 4 || page.Items[1].Seq != 3 || !page.Info.Next {
 		t.Errorf("%+v, %v", page, err)
@@ -63,9 +61,8 @@ func TestUndoAndRedoAreOperationsToo(t *testing.T) {
 		w.do("ann", "history.undo", `{}`)
 	}
 	expect.Is(t, w.ids("ws_ann"), "", "after undoing all")
-	if _, err := w.try("ann", "history.undo", `{}`); class(err) != cad.WorkspaceError || code(err) != core.Conflict {
-		t.Errorf("%v", err)
-	}
+	_, err = w.try("ann", "history.undo", `{}`)
+	expect.True(t, class(err) == cad.WorkspaceError && code(err) == core.Conflict, "%v", err)
 	w.again() // another process replays it
 	w.do("ann", "history.redo", `{}`)
 	w.do("ann", "history.redo", `{}`)
@@ -105,17 +102,13 @@ func TestBadParametersAreRefusedByName(t *testing.T) {
 		before := w.now(c.agent)
 		_, err := w.try(c.agent, c.method, c.params)
 		var f *cad.OpError
-		if !errors.As(err, &f) || f.Class != c.class || f.Field != c.field {
-			t.Errorf("%s %.60s: %v (%+v)", c.method, c.params, err, f)
-		}
-		if a := w.now(c.agent); a.ErrorCount != before.ErrorCount+1 || a.Status != cad.Failing {
-			t.Errorf("%s %.60s: not counted: %+v", c.method, c.params, a)
-		}
+		expect.True(t, errors.As(err, &f) && f.Class == c.class && f.Field == c.field, "%s %.60s: %v (%+v)", c.method, c.params, err, f)
+		a := w.now(c.agent)
+		expect.True(t, a.ErrorCount == before.ErrorCount+1 && a.Status == cad.Failing, "%s %.60s: not counted: %+v", c.method, c.params, a)
 	}
 	expect.Is(t, len(w.pool.calls), 0, "the worker was asked")
-	if _, err := w.try("bob", "entity.list", `{"workspace_id":"theirs"}`); !errors.Is(err, core.ErrForeign) || w.events("tenant.violation") != 1 {
-		t.Errorf("another tenant's workspace: %v", err)
-	}
+	_, err := w.try("bob", "entity.list", `{"workspace_id":"theirs"}`)
+	expect.True(t, errors.Is(err, core.ErrForeign) && w.events("tenant.violation") == 1, "another tenant's workspace: %v", err)
 	w.sound()
 }
 
@@ -132,16 +125,12 @@ func TestAWorkerThatDiesLeavesNothingAndTheNextOneGoesOn(t *testing.T) {
 			on(w.pool)
 			_, err := w.try("ann", "entity.create_point", `{}`)
 			var f *cad.OpError
-			if !errors.As(err, &f) || f.Class != cad.SubprocessError || !f.Retryable || code(err) != core.Unavailable {
-				t.Errorf("%v", err)
-			}
-			if a, s := w.now("ann"), w.space("ws_ann"); a.Status != cad.Failing || s.Seq != 2 || s.EntityCount != 1 {
-				t.Errorf("%+v %+v", a, s)
-			}
+			expect.True(t, errors.As(err, &f) && f.Class == cad.SubprocessError && f.Retryable && code(err) == core.Unavailable, "%v", err)
+			a, s := w.now("ann"), w.space("ws_ann")
+			expect.True(t, a.Status == cad.Failing && s.Seq == 2 && s.EntityCount == 1, "%+v %+v", a, s)
 			w.pool.on(nil, nil)
-			if done := w.do("ann", "entity.create_point", `{}`); done.Seq != 3 || w.pool.made != 2 {
-				t.Errorf("%+v after %d processes", done, w.pool.made)
-			}
+			done := w.do("ann", "entity.create_point", `{}`)
+			expect.True(t, done.Seq == 3 && w.pool.made == 2, "%+v after %d processes", done, w.pool.made)
 			w.sound()
 		})
 	}
@@ -153,27 +142,20 @@ func TestALateOperationTimesOut(t *testing.T) {
 	w.pool.on(func(ctx context.Context, _ *fakeWorker, _ cad.Call) error { <-ctx.Done(); return ctx.Err() }, nil)
 	_, err := w.try("ann", "entity.create_point", `{"deadline_ms":20}`)
 	var f *cad.OpError
-	if !errors.As(err, &f) || f.Class != cad.TimedOut || f.Code != -32012 || !f.Retryable {
-		t.Errorf("%v", err)
-	}
-	if a := w.now("ann"); a.Status != cad.Failing || w.space("ws_ann").Seq != 1 {
-		t.Errorf("%+v", a)
-	}
+	expect.True(t, errors.As(err, &f) && f.Class == cad.TimedOut && f.Code == -32012 && f.Retryable, "%v", err)
+	a := w.now("ann")
+	expect.True(t, a.Status == cad.Failing && w.space("ws_ann").Seq == 1, "%+v", a)
 	w.sound()
 }
 
 func TestWithoutAPoolOperationsSayWhy(t *testing.T) {
 	w := newWorld(t, func(w *world) { w.bare = true })
 	w.agent("ann", "integrator")
-	if _, err := w.try("ann", "entity.list", `{}`); code(err) != core.Unavailable || !strings.Contains(err.Error(), "no CAD environment") {
-		t.Errorf("%v", err)
-	}
-	if done := w.do("ann", "workspace.list", `{}`); !strings.Contains(string(done.Data), `"workspace_id":"ws_ann"`) {
-		t.Errorf("%s", done.Data)
-	}
-	if done := w.do("ann", "workspace.create", `{"workspace_name":"extra"}`); done.WorkspaceID != "extra" || w.space("extra").Seq != 1 {
-		t.Errorf("%+v", done)
-	}
+	_, err := w.try("ann", "entity.list", `{}`)
+	expect.True(t, code(err) == core.Unavailable && strings.Contains(err.Error(), "no CAD environment"), "%v", err)
+	expect.Has(t, string(w.do("ann", "workspace.list", `{}`).Data), `"workspace_id":"ws_ann"`)
+	done := w.do("ann", "workspace.create", `{"workspace_name":"extra"}`)
+	expect.True(t, done.WorkspaceID == "extra" && w.space("extra").Seq == 1, "%+v", done)
 	w.sound()
 }
 
@@ -183,15 +165,11 @@ func TestAWorkerGetsOnlyWhatItLacks(t *testing.T) {
 	for range 3 {
 		w.do("ann", "entity.create_point", `{}`)
 	}
-	if len(w.pool.loads) != 1 || w.pool.loads[0].From != 1 || len(w.pool.loads[0].Entries) != 1 {
-		t.Errorf("loaded %+v", w.pool.loads)
-	}
+	expect.True(t, len(w.pool.loads) == 1 && w.pool.loads[0].From == 1 && len(w.pool.loads[0].Entries) == 1, "loaded %+v", w.pool.loads)
 	w.again()
 	w.do("ann", "entity.create_point", `{}`)
 	w.do("ann", "entity.create_point", `{}`)
-	if len(w.pool.loads) != 1 || len(w.pool.loads[0].Entries) != 4 {
-		t.Errorf("after a restart: loaded %d times", len(w.pool.loads))
-	}
+	expect.True(t, len(w.pool.loads) == 1 && len(w.pool.loads[0].Entries) == 4, "after a restart: loaded %d times", len(w.pool.loads))
 	w.sound()
 }
 
@@ -204,17 +182,14 @@ func TestWhatTheStoreRefusedTheWorkerForgets(t *testing.T) {
 		_, err := w.cad.Execute(context.Background(), alice, lost)
 		expect.Err(t, err, cad.ErrLost)
 		w.pool.unload = nil
-		if s := w.space("ws_ann"); s.EntityCount != s.Seq-1 {
-			t.Errorf("%+v", s)
-		}
+		s := w.space("ws_ann")
+		expect.True(t, s.EntityCount == s.Seq-1, "%+v", s)
 		seq := w.space("ws_ann").Seq
-		if done := w.do("ann", "entity.create_point", `{}`); done.Seq != seq+1 {
-			t.Errorf("%+v", done)
-		}
+		done := w.do("ann", "entity.create_point", `{}`)
+		expect.True(t, done.Seq == seq+1, "%+v", done)
 	}
-	if a := w.now("ann"); a.OperationCount != 2 {
-		t.Errorf("what was lost was counted: %+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.OperationCount == 2, "what was lost was counted: %+v", a)
 	w.sound()
 }
 
@@ -223,39 +198,31 @@ func TestAMarkedOperationHappensOnce(t *testing.T) {
 	w.agent("ann", "designer")
 	op := cad.Operation{AgentID: "ann", Method: "entity.create_point", Mark: "tk_1/0/0"}
 	first, err := w.cad.Execute(context.Background(), alice, op)
-	if err != nil || first.Repeated {
-		t.Fatal(first, err)
-	}
+	expect.Must(t, err == nil && !first.Repeated, "%v %v", first, err)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			again, err := w.cad.Execute(context.Background(), alice, op)
-			if err != nil || !again.Repeated || again.Seq != first.Seq || string(again.Data) != string(first.Data) {
-				t.Errorf("%+v, %v", again, err)
-			}
+			expect.True(t, err == nil && again.Repeated && again.Seq == first.Seq && string(again.Data) == string(first.Data), "%+v, %v", again, err)
 		})
 	}
 	all.Wait()
 	w.again()
-	if again, err := w.cad.Execute(context.Background(), alice, op); err != nil || !again.Repeated || len(w.pool.calls) != 0 {
-		t.Errorf("after a restart: %+v, %v", again, err)
-	}
+	again, err := w.cad.Execute(context.Background(), alice, op)
+	expect.True(t, err == nil && again.Repeated && len(w.pool.calls) == 0, "after a restart: %+v, %v", again, err)
 	op.Mark = "tk_1/0/1"
 	for range 8 { // at once: one is stored, the others find it
 		all.Go(func() {
-			if done, err := w.cad.Execute(context.Background(), alice, op); err != nil || done.Seq != 3 {
-				t.Errorf("%+v, %v", done, err)
-			}
+			done, err := w.cad.Execute(context.Background(), alice, op)
+			expect.True(t, err == nil && done.Seq == 3, "%+v, %v", done, err)
 		})
 	}
 	all.Wait()
-	if s := w.space("ws_ann"); s.EntityCount != 2 {
-		t.Errorf("%+v", s)
-	}
+	s := w.space("ws_ann")
+	expect.True(t, s.EntityCount == 2, "%+v", s)
 	expect.No(t, w.Ledger.Append(context.Background(), alice, func(tx *audit.Tx) error { return w.cad.ForgetMarks(tx, "tk_1/") }))
-	if again, err := w.cad.Execute(context.Background(), alice, op); err != nil || again.Repeated || again.Seq != 4 {
-		t.Errorf("forgotten: %+v, %v", again, err)
-	}
+	again, err = w.cad.Execute(context.Background(), alice, op)
+	expect.True(t, err == nil && !again.Repeated && again.Seq == 4, "forgotten: %+v, %v", again, err)
 	w.sound()
 }
 
@@ -267,19 +234,16 @@ func TestAgentsWorkSideBySide(t *testing.T) {
 		w.agent(id, "designer")
 		all.Go(func() {
 			for range 20 {
-				if _, err := w.try(id, "entity.create_point", `{}`); err != nil {
-					t.Error(err)
-				}
-				if _, err := w.try(id, "entity.create_point", `{"workspace_id":"ws_a0"}`); err != nil {
-					t.Error(err)
-				}
+				_, err := w.try(id, "entity.create_point", `{}`)
+				expect.True(t, err == nil, "%v", err)
+				_, err = w.try(id, "entity.create_point", `{"workspace_id":"ws_a0"}`)
+				expect.True(t, err == nil, "%v", err)
 			}
 		})
 	}
 	all.Wait()
-	if s := w.space("ws_a0"); s.EntityCount != 20*9 || s.Seq != 1+20*9 {
-		t.Errorf("%+v", s)
-	}
+	s := w.space("ws_a0")
+	expect.True(t, s.EntityCount == 20*9 && s.Seq == 1+20*9, "%+v", s)
 	w.sound()
 }
 
@@ -294,9 +258,8 @@ func TestAStoppedOperationIsNotCounted(t *testing.T) {
 	}, nil)
 	_, err := w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: "ann", Method: "entity.create_point", Stop: stop})
 	expect.Err(t, err, swarm.ErrStopped)
-	if a := w.now("ann"); a.OperationCount != 0 || a.Status != cad.Idle {
-		t.Errorf("%+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.OperationCount == 0 && a.Status == cad.Idle, "%+v", a)
 	w.sound()
 }
 
@@ -311,23 +274,19 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 	<-reached
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if busy := w.cad.Freeze(ctx, home); len(busy) != 1 || busy[0] != "ann" {
-		t.Errorf("not acknowledged: %v", busy)
-	}
+	busy := w.cad.Freeze(ctx, home)
+	expect.True(t, len(busy) == 1 && busy[0] == "ann", "not acknowledged: %v", busy)
 	close(on)
 	expect.No(t, <-over)
 	w.pool.on(nil, nil)
 	expect.Of(w.swarm.EStops.Press(t.Context(), alice, "test"))(t)
-	if busy := w.cad.Freeze(t.Context(), home); busy != nil {
-		t.Errorf("%v", busy)
-	}
-	if _, err := w.try("ann", "entity.create_point", `{}`); code(err) != core.Unavailable || !strings.Contains(err.Error(), "emergency stop") {
-		t.Errorf("%v", err)
-	}
+	busy = w.cad.Freeze(t.Context(), home)
+	expect.True(t, busy == nil, "%v", busy)
+	_, err := w.try("ann", "entity.create_point", `{}`)
+	expect.True(t, code(err) == core.Unavailable && strings.Contains(err.Error(), "emergency stop"), "%v", err)
 	w.do("ann", "entity.list", `{}`)
-	if a := w.now("ann"); a.OperationCount != 2 {
-		t.Errorf("%+v", a)
-	}
+	a := w.now("ann")
+	expect.True(t, a.OperationCount == 2, "%+v", a)
 }
 
 // textOf is a text member of an answer.

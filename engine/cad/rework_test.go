@@ -46,9 +46,8 @@ func TestWhatWasMadeOfRejectedWorkIsMadeAnewBeforeItIsReviewedAgain(t *testing.T
 				t.Errorf("%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
 			}
 			for id, round := range map[string]int{"design": 1, "merge": 1, "mark": 1, "review": 1, "finish": 0} {
-				if a := of(flow, id); a.Round != round || a.Tries != round+1 {
-					t.Errorf("%s: round %d after %d tries, want %d", id, a.Round, a.Tries, round)
-				}
+				a := of(flow, id)
+				expect.True(t, a.Round == round && a.Tries == round+1, "%s: round %d after %d tries, want %d", id, a.Round, a.Tries, round)
 			}
 			var done []string
 			w.pool.mu.Lock()
@@ -59,9 +58,8 @@ func TestWhatWasMadeOfRejectedWorkIsMadeAnewBeforeItIsReviewedAgain(t *testing.T
 			const want = "entity.create_point workspace.merge entity.create_point measure.mass " +
 				"entity.create_point entity.create_point workspace.merge entity.create_point measure.mass entity.create_point"
 			expect.Is(t, strings.Join(done, " "), want)
-			if all, marks := w.ids("ws_all"), w.ids("ws_marks"); all != "hole lighter part" || marks != "mark_1 mark_2" {
-				t.Errorf("merged are %s, marks are %s", all, marks)
-			}
+			all, marks := w.ids("ws_all"), w.ids("ws_marks")
+			expect.True(t, all == "hole lighter part" && marks == "mark_1 mark_2", "merged are %s, marks are %s", all, marks)
 			w.sound()
 		})
 	}

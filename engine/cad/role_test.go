@@ -25,9 +25,7 @@ func TestTheBuiltInRolesAreThoseOfTheContract(t *testing.T) {
 		"integrator":        {"workspace.create", "workspace.merge", "workspace.resolve_conflict", "file.import", "file.export", "measure.interference"},
 	}
 	roles := w.cad.Roles(home)
-	if len(roles) != len(want) {
-		t.Fatalf("%d roles", len(roles))
-	}
+	expect.Must(t, len(roles) == len(want), "%d roles", len(roles))
 	for _, r := range roles {
 		expected := append(slices.Clone(want[r.Name]), all...)
 		got := slices.Clone(r.AllowedOperations)
@@ -97,9 +95,8 @@ func TestOnlyWhatARoleAllowsIsCarriedOut(t *testing.T) {
 			before := len(w.pool.calls)
 			_, err := w.try(r.Name, m, `{}`)
 			allowed := r.Allows(m)
-			if refused := class(err) == cad.RoleViolation; refused == allowed || refused && (code(err) != core.Denied || len(w.pool.calls) != before) {
-				t.Errorf("%s %q: %v", r.Name, m, err)
-			}
+			refused := class(err) == cad.RoleViolation
+			expect.True(t, refused != allowed && (!refused || code(err) == core.Denied && len(w.pool.calls) == before), "%s %q: %v", r.Name, m, err)
 		}
 	}
 	w.sound()
@@ -109,22 +106,19 @@ func TestViolationsAreCountedAndSeen(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
 	for range 3 {
-		if _, err := w.try("ann", "solid.extrude", `{}`); class(err) != cad.RoleViolation || !strings.Contains(err.Error(), "the role forbids it") {
-			t.Fatal(err)
-		}
+		_, err := w.try("ann", "solid.extrude", `{}`)
+		expect.Must(t, class(err) == cad.RoleViolation && strings.Contains(err.Error(), "the role forbids it"), "%v", err)
 	}
 	_, err := w.try("ann", "solid.mirror", `{}`)
-	if e := core.AsError(err); e.Details["error_code"] != "ROLE_VIOLATION" || !strings.Contains(e.Message, "neither list") {
-		t.Errorf("%v %v", e, e.Details)
-	}
+	e := core.AsError(err)
+	expect.True(t, e.Details["error_code"] == "ROLE_VIOLATION" && strings.Contains(e.Message, "neither list"), "%v %v", e, e.Details)
 	a := w.now("ann")
 	if a.RoleViolations != 4 || a.ViolationsInRow != 4 || a.OperationCount != 4 || a.ErrorCount != 4 || a.Status != cad.Idle || len(a.ErrorLog) != 4 || w.events("cad.role_violation") != 4 {
 		t.Errorf("%+v", a)
 	}
 	w.do("ann", "entity.create_point", `{}`)
-	if a := w.now("ann"); a.ViolationsInRow != 0 || a.RoleViolations != 4 || a.SuccessCount != 1 {
-		t.Errorf("%+v", a)
-	}
+	a = w.now("ann")
+	expect.True(t, a.ViolationsInRow == 0 && a.RoleViolations == 4 && a.SuccessCount == 1, "%+v", a)
 	w.sound()
 }
 
@@ -136,9 +130,8 @@ func TestARoleThatChangesBindsItsAgentsAtOnce(t *testing.T) {
 	w.agent("ann", "drafter")
 	w.do("ann", "entity.create_point", `{}`)
 	role.AllowedOperations = []string{"entity.list"}
-	if _, action, err := w.cad.PutRole(context.Background(), alice, role); err != nil || action != "changed" {
-		t.Fatal(action, err)
-	}
+	_, action, err := w.cad.PutRole(context.Background(), alice, role)
+	expect.Must(t, err == nil && action == "changed", "%v %v", action, err)
 	_, err = w.try("ann", "entity.create_point", `{}`)
 	expect.Is(t, class(err), cad.RoleViolation)
 }

@@ -19,21 +19,16 @@ func testRoles(t testing.TB) roleFinder {
 func TestTheBuiltInScenariosAreWhole(t *testing.T) {
 	all := expect.Of(builtinScenarios())(t)
 	for name, pattern := range map[string]Pattern{"assembly_design": Mixed, "design_review_loop": Sequential, "parallel_component_creation": Parallel} {
-		if s, ok := all[name]; !ok || s.Pattern != pattern || !s.Builtin {
-			t.Errorf("%s: %+v", name, s)
-		}
+		s, ok := all[name]
+		expect.True(t, ok && s.Pattern == pattern && s.Builtin, "%s: %+v", name, s)
 	}
 	assembly := all["assembly_design"]
 	for _, id := range []string{"housing_designer", "lid_designer", "support_designer", "integrator"} {
-		if assembly.seat(id) == nil {
-			t.Errorf("assembly_design has no %s", id)
-		}
+		expect.True(t, assembly.seat(id) != nil, "assembly_design has no %s", id)
 	}
 	for _, s := range all {
 		for _, task := range s.Tasks {
-			if task.Check == "" || task.SuccessCriteria == "" {
-				t.Errorf("%s: task %s is not measured", s.Name, task.TaskID)
-			}
+			expect.True(t, task.Check != "" && task.SuccessCriteria != "", "%s: task %s is not measured", s.Name, task.TaskID)
 		}
 	}
 }
@@ -107,13 +102,9 @@ func TestAScenarioFileTellsAllThatIsWrongWithIt(t *testing.T) {
 			if err != nil {
 				lines = strings.Split(err.Error(), "\n")
 			}
-			if len(lines) != len(c.want) {
-				t.Fatalf("got %v, want %v", err, c.want)
-			}
+			expect.Must(t, len(lines) == len(c.want), "got %v, want %v", err, c.want)
 			for i, want := range c.want {
-				if !strings.HasPrefix(lines[i], "plan.yaml:") || !strings.Contains(lines[i], want) {
-					t.Errorf("got  %s\nwant %s", lines[i], want)
-				}
+				expect.True(t, strings.HasPrefix(lines[i], "plan.yaml:") && strings.Contains(lines[i], want), "got  %s\nwant %s", lines[i], want)
 			}
 			var e *core.Error
 			if err != nil && (!errors.As(err, &e) || e.Code != core.InvalidInput || e.Details["problems"] == nil) {
@@ -193,16 +184,13 @@ func FuzzScenarioFile(f *testing.F) {
 		lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 		s, err := parseScenario("a.yaml", []byte(text), roles)
 		if err == nil {
-			if again, problems := s.check(roles); len(problems) > 0 || string(core.MustEncode(again)) != string(core.MustEncode(s)) {
-				t.Fatalf("%q: %v", text, problems)
-			}
+			again, problems := s.check(roles)
+			expect.Must(t, len(problems) == 0 && string(core.MustEncode(again)) == string(core.MustEncode(s)), "%q: %v", text, problems)
 			return
 		}
 		problems, _ := core.AsError(err).Details["problems"].([]document.Problem)
 		for _, p := range problems {
-			if p.Line < 1 || p.Line > lines || p.Field == "" || p.Message == "" {
-				t.Fatalf("%q: %+v", text, p)
-			}
+			expect.Must(t, p.Line >= 1 && p.Line <= lines && p.Field != "" && p.Message != "", "%q: %+v", text, p)
 		}
 	})
 }

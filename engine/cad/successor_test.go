@@ -28,9 +28,8 @@ func TestRetryingOneTaskOfAnAgentThatIsGoneMovesItsOthersToo(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, id))(t)
 		flow = w.over(flow.WorkflowID)
-		if got := of(flow, id); got.AgentID != "ann_2" || got.Status != cad.Completed {
-			t.Errorf("%s: %s of %s", id, got.Status, got.AgentID)
-		}
+		got := of(flow, id)
+		expect.True(t, got.AgentID == "ann_2" && got.Status == cad.Completed, "%s: %s of %s", id, got.Status, got.AgentID)
 	}
 	if flow.State != cad.WorkflowCompleted || flow.Metrics.AgentsUsed != 2 {
 		t.Errorf("%s, agents used %d", flow.Shown(), flow.Metrics.AgentsUsed)
@@ -66,21 +65,15 @@ func TestADirectoryThatCantBeWrittenToIsRefusedBeforeAnyWork(t *testing.T) {
 	expect.No(t, os.WriteFile(file, nil, 0o600))
 	for _, dir := range []string{"near", file, filepath.Join(file, "below"), "/proc/none"} {
 		_, err := w.cad.RunScenario(t.Context(), alice, cad.StartWorkflow{Scenario: "four", Directory: dir})
-		if code(err) != core.InvalidInput || core.AsError(err).Details["field"] != "out" {
-			t.Errorf("%s: %v", dir, err)
-		}
+		expect.True(t, code(err) == core.InvalidInput && core.AsError(err).Details["field"] == "out", "%s: %v", dir, err)
 	}
-	if all, err := w.cad.Agents(t.Context(), home, core.Filter{}); err != nil || all.Info.Total != 0 {
-		t.Errorf("%d agents were made, %v", all.Info.Total, err)
-	}
+	expect.Is(t, expect.Of(w.cad.Agents(t.Context(), home, core.Filter{}))(t).Info.Total, 0, "agents were made")
 }
 
 func TestAPlanThatNobodyBeganCanBeCancelled(t *testing.T) {
 	w := newWorld(t)
 	flow, err := w.cad.Decompose(t.Context(), alice, cad.Decompose{Goal: "a shaft 20x50"})
-	if err != nil || flow.State != cad.Initializing {
-		t.Fatalf("%s, %v", flow.State, err)
-	}
+	expect.Must(t, err == nil && flow.State == cad.Initializing, "%s, %v", flow.State, err)
 	if flow, err = w.cad.Workflow(t.Context(), home, flow.WorkflowID); err != nil || !strings.HasPrefix(flow.Waits, "an agent for shaft: cad assign "+flow.WorkflowID+"/shaft AGENT") {
 		t.Errorf("%q, %v", flow.Waits, err)
 	}

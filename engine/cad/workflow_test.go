@@ -48,9 +48,8 @@ func four() cad.Scenario {
 
 func (w *world) put(s cad.Scenario) {
 	w.T.Helper()
-	if _, action, err := w.cad.PutScenario(context.Background(), alice, s); err != nil || action != "created" {
-		w.T.Fatalf("%s %v", action, err)
-	}
+	_, action, err := w.cad.PutScenario(context.Background(), alice, s)
+	expect.Must(w.T, err == nil && action == "created", "%s %v", action, err)
 }
 
 func (w *world) start(name string, change ...func(*cad.StartWorkflow)) cad.Workflow {
@@ -92,9 +91,7 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 	if flow.State != cad.WorkflowRunning || flow.Completion != 0 || flow.StartedAt == 0 || flow.CompletedAt != 0 {
 		t.Errorf("at its start: %+v", flow)
 	}
-	if a := of(flow, "join"); a.Status != cad.Blocked {
-		t.Errorf("join is %s", a.Status)
-	}
+	expect.Is(t, of(flow, "join").Status, cad.Blocked, "join is")
 	w.run()
 	flow = w.over(flow.WorkflowID)
 	m := flow.Metrics
@@ -110,22 +107,16 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 		if err != nil || st.Status != task.Succeeded || st.Agent != a.AgentID || st.TraceID != flow.TraceID || st.Kind != cad.KindAssignment {
 			t.Errorf("task of %s: %+v, %v", a.TaskID, st, err)
 		}
-		if a.Status != cad.Completed || a.AssignedAt == 0 || a.CompletedAt < a.AssignedAt || len(a.Result) == 0 {
-			t.Errorf("%+v", a)
-		}
+		expect.True(t, a.Status == cad.Completed && a.AssignedAt != 0 && a.CompletedAt >= a.AssignedAt && len(a.Result) != 0, "%+v", a)
 	}
 	again := w.start("four")
-	if of(again, "a").AgentID != "maker_a_2" || of(again, "join").WorkspaceID != "ws_all_2" {
-		t.Errorf("the second run: %+v", again.Agents)
-	}
+	expect.True(t, of(again, "a").AgentID == "maker_a_2" && of(again, "join").WorkspaceID == "ws_all_2", "the second run: %+v", again.Agents)
 	again = w.over(again.WorkflowID)
 	if again.State != cad.WorkflowCompleted || w.ids("ws_all_2") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("the second run: %s, %s", again.State, w.ids("ws_all_2"))
 	}
 	list, err := w.cad.Workflows(t.Context(), home, core.Filter{Status: "completed", Agent: "maker_a_2"})
-	if err != nil || len(list.Items) != 1 || list.Items[0].WorkflowID != again.WorkflowID {
-		t.Errorf("%+v %v", list, err)
-	}
+	expect.True(t, err == nil && len(list.Items) == 1 && list.Items[0].WorkflowID == again.WorkflowID, "%+v %v", list, err)
 	w.sound()
 }
 
@@ -221,9 +212,8 @@ func TestATaskGoesToAnotherAgentOfARoleThatCanDoIt(t *testing.T) {
 		{"a", "spare", "task a is completed"},
 		{"z", "spare", "a task of workflow"},
 	} {
-		if _, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, c.task, c.agent); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s to %s: %v, want %q", c.task, c.agent, err, c.want)
-		}
+		_, err := w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, c.task, c.agent)
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s to %s: %v, want %q", c.task, c.agent, err, c.want)
 	}
 	heal()
 	expect.Of(w.cad.ReassignWorkflow(t.Context(), alice, flow.WorkflowID, "c", "spare"))(t)
@@ -307,9 +297,7 @@ func TestWhatAReviewRejectsIsDoneAgain(t *testing.T) {
 		t.Errorf("%s %s", design.Rejected, w.ids("ws_maker"))
 	}
 	all, err := w.cad.Messages(t.Context(), home, "maker", core.Filter{})
-	if err != nil || len(all.Items) == 0 {
-		t.Fatalf("%+v %v", all, err)
-	}
+	expect.Must(t, err == nil && len(all.Items) != 0, "%+v %v", all, err)
 	asked := all.Items[len(all.Items)-1]
 	if asked.FromAgentID != "judge_a" || asked.MessageType != cad.Request || !strings.Contains(string(asked.Content), `"request_type":"request_rework"`) || !strings.Contains(string(asked.Content), `"value":251.2`) {
 		t.Errorf("%+v", asked)
@@ -386,9 +374,8 @@ func crashAt(t *testing.T, n int64) {
 		t.Fatalf("%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
 	}
 	for _, s := range []string{"a", "b", "c", "d"} {
-		if got := w.space("ws_" + s); got.Seq != 3 {
-			t.Errorf("ws_%s has %d entries", s, got.Seq)
-		}
+		got := w.space("ws_" + s)
+		expect.True(t, got.Seq == 3, "ws_%s has %d entries", s, got.Seq)
 	}
 	if got := w.space("ws_all"); got.Seq != 5 || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
 		t.Errorf("ws_all %+v %s", got, w.ids("ws_all"))

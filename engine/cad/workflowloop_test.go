@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -47,9 +48,8 @@ func TestAStepThatFailedIsTriedAgainHoweverMuchElseIsGoingOn(t *testing.T) {
 		room.Store(1)
 		flow := w.start("one")
 		synctest.Wait()
-		if a := of(w.flow(flow.WorkflowID), "a"); a.Status != cad.Pending || a.SwarmTask != "" {
-			t.Fatalf("without room its task was given: %+v", a)
-		}
+		a := of(w.flow(flow.WorkflowID), "a")
+		expect.Must(t, a.Status == cad.Pending && a.SwarmTask == "", "without room its task was given: %+v", a)
 		room.Store(plenty)
 		for range 6 {
 			time.Sleep(400 * time.Millisecond)
@@ -86,9 +86,8 @@ func TestATaskReassignedWhileItIsGivenGoesToItsNewAgent(t *testing.T) {
 		flow := w.start("one", func(s *cad.StartWorkflow) {
 			// The next change but the start itself is that the loop gives the task.
 			reassign := func() {
-				if _, err := w.cad.ReassignWorkflow(t.Context(), alice, w.only(), "a", "eve"); err != nil {
-					t.Error(err)
-				}
+				_, err := w.cad.ReassignWorkflow(t.Context(), alice, w.only(), "a", "eve")
+				expect.True(t, err == nil, "%v", err)
 			}
 			start := func() { first.Store(&reassign) }
 			first.Store(&start)
@@ -97,9 +96,7 @@ func TestATaskReassignedWhileItIsGivenGoesToItsNewAgent(t *testing.T) {
 		if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != "eve" || a.Tries != 1 || len(flow.Failures) != 0 {
 			t.Errorf("%s %+v %+v", flow.Shown(), a, flow.Failures)
 		}
-		if first.Load() != nil {
-			t.Error("it was not reassigned")
-		}
+		expect.True(t, first.Load() == nil, "it was not reassigned")
 		w.sound()
 	})
 }
@@ -108,8 +105,6 @@ func TestATaskReassignedWhileItIsGivenGoesToItsNewAgent(t *testing.T) {
 func (w *world) only() string {
 	w.T.Helper()
 	all, err := w.cad.Workflows(context.Background(), home, core.Filter{})
-	if err != nil || len(all.Items) != 1 {
-		w.T.Fatalf("%+v, %v", all, err)
-	}
+	expect.Must(w.T, err == nil && len(all.Items) == 1, "%+v, %v", all, err)
 	return all.Items[0].WorkflowID
 }

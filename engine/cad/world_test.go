@@ -193,9 +193,7 @@ func (w *world) events(kind string) (n int) {
 func (w *world) sound() {
 	w.T.Helper()
 	deltas, err := w.Ledger.Reconcile(context.Background(), home)
-	if err != nil || len(deltas) > 0 {
-		w.T.Errorf("reconcile: %+v, %v", deltas, err)
-	}
+	expect.True(w.T, err == nil && len(deltas) == 0, "reconcile: %+v, %v", deltas, err)
 	spaces := expect.Of(w.cad.Workspaces(context.Background(), home, core.Filter{Size: 100}))(w.T)
 	for _, s := range spaces.Items {
 		w.replayed(s)

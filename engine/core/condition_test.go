@@ -32,9 +32,7 @@ func TestWhoWaitsSeesEveryChangeItWaitsFor(t *testing.T) {
 	}
 	all.Wait()
 	c.Look(func() {
-		if turns != 50 || !free {
-			t.Errorf("%d turns, free %v", turns, free)
-		}
+		expect.True(t, turns == 50 && free, "%d turns, free %v", turns, free)
 	})
 }
 

@@ -16,15 +16,12 @@ import (
 func TestNewIDReadsBack(t *testing.T) {
 	for _, seq := range []uint64{0, 1, 9, 10, 999_999_999, 1_000_000_000, 1_000_000_001, 12_345_678_901} {
 		id := NewID(TaskPrefix, "t_acme", seq)
-		if want := fmt.Sprintf("tk_%s_%010d", TenantTag("t_acme"), seq); id != want {
-			t.Errorf("NewID(%d) = %s, want %s", seq, id, want)
-		}
-		if got, err := LocalSeq(TaskPrefix, "t_acme", id); err != nil || got != seq {
-			t.Errorf("LocalSeq(%s) = %d, %v", id, got, err)
-		}
-		if n := len(id); n < 16 || n > 128 {
-			t.Errorf("id %s has %d characters, want 16-128", id, n)
-		}
+		want := fmt.Sprintf("tk_%s_%010d", TenantTag("t_acme"), seq)
+		expect.True(t, id == want, "NewID(%d) = %s, want %s", seq, id, want)
+		got, err := LocalSeq(TaskPrefix, "t_acme", id)
+		expect.True(t, err == nil && got == seq, "LocalSeq(%s) = %d, %v", id, got, err)
+		n := len(id)
+		expect.True(t, n >= 16 && n <= 128, "id %s has %d characters, want 16-128", id, n)
 	}
 }
 
@@ -42,9 +39,8 @@ func TestTenantIDs(t *testing.T) {
 		"t_acme": true, "t_0a": true, "t_a-b_c": true, "t_" + strings.Repeat("a", 63): true,
 		"t_a": false, "acme": false, "t_A1": false, "t__a": false, "": false, "t_" + strings.Repeat("a", 64): false, "t_a\n": false,
 	} {
-		if err := CheckTenant(id); (err == nil) != ok {
-			t.Errorf("CheckTenant(%q) = %v, want ok=%v", id, err, ok)
-		}
+		err := CheckTenant(id)
+		expect.True(t, (err == nil) == ok, "CheckTenant(%q) = %v, want ok=%v", id, err, ok)
 	}
 }
 
@@ -78,9 +74,8 @@ func TestNoPageIsTooFarOut(t *testing.T) {
 			t.Errorf("page %d: offset %d, %+v", page, f.Offset(), info)
 		}
 	}
-	if f, _ := (Filter{Page: 2, Size: 100}).Check(); f.Offset() != 100 || NewPage[int](nil, f, 200).Info.Next || !NewPage[int](nil, f, 201).Info.Next {
-		t.Errorf("page 2: %+v", f)
-	}
+	f, _ := (Filter{Page: 2, Size: 100}).Check()
+	expect.True(t, f.Offset() == 100 && !NewPage[int](nil, f, 200).Info.Next && NewPage[int](nil, f, 201).Info.Next, "page 2: %+v", f)
 }
 
 func TestCheckObjectSaysWhatIsWrong(t *testing.T) {
@@ -102,9 +97,8 @@ func TestCheckObjectSaysWhatIsWrong(t *testing.T) {
 
 func TestCanonicalRefusesNumbersThatLoseDigits(t *testing.T) {
 	for in, field := range map[string]string{`{"n":9007199254740993e1}`: "n: ", `{"n":9007199254740993.0}`: "n: ", `[1e400]`: "0: ", `{"a":{"b":[0,-1e309]}}`: "a.b.1: ", `1e400`: "number 1e400"} {
-		if out, err := Canonical([]byte(in)); err == nil || !strings.HasPrefix(err.Error(), field) {
-			t.Errorf("Canonical(%s) = %s, %v, want a refusal of %s", in, out, err, field)
-		}
+		out, err := Canonical([]byte(in))
+		expect.True(t, err != nil && strings.HasPrefix(err.Error(), field), "Canonical(%s) = %s, %v, want a refusal of %s", in, out, err, field)
 	}
 	for _, in := range []string{`{"b":1,"a":[1.50,-0,1e21,"\u20ac"]}`, `"x"`, `{"\u00e9":1,"e":2}`} {
 		got, err := Canonical([]byte(in))
@@ -158,9 +152,7 @@ func TestCanonicalFormIsTakenAsItIs(t *testing.T) {
 	} {
 		if want == "" {
 			want = in
-			if !isCanonical([]byte(in)) {
-				t.Errorf("%s was looked at closer", in)
-			}
+			expect.True(t, isCanonical([]byte(in)), "%s was looked at closer", in)
 		}
 		got, err := Canonical([]byte(in))
 		if err != nil {
@@ -169,9 +161,7 @@ func TestCanonicalFormIsTakenAsItIs(t *testing.T) {
 		expect.Is(t, string(got), want, "Canonical", in, got)
 	}
 	deep := []byte(strings.Repeat("[", 500) + strings.Repeat("]", 500))
-	if got, err := Canonical(deep); err != nil || string(got) != string(deep) {
-		t.Errorf("500 arrays: %v", err)
-	}
+	expect.Is(t, string(expect.Of(Canonical(deep))(t)), string(deep), "500 arrays")
 }
 
 func FuzzCanonicalAgreesWithOracle(f *testing.F) {
@@ -199,9 +189,8 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 		next, prev        bool
 	}{{1, 20, 0, false, false}, {1, 20, 20, false, false}, {1, 20, 21, true, false}, {2, 20, 21, false, true}, {9, 20, 21, false, true}} {
 		f := expect.Of(Filter{Page: c.page, Size: c.size}.Check())(t)
-		if info := NewPage[int](nil, f, c.total).Info; info.Next != c.next || info.Previous != c.prev {
-			t.Errorf("page %d of %d: %+v", c.page, c.total, info)
-		}
+		info := NewPage[int](nil, f, c.total).Info
+		expect.True(t, info.Next == c.next && info.Previous == c.prev, "page %d of %d: %+v", c.page, c.total, info)
 	}
 	for _, f := range []Filter{{Page: -1}, {Size: 101}, {Size: -3}} {
 		_, err := f.Check()
@@ -238,8 +227,7 @@ func TestAWrongKindOfValueIsNamedAsJSONNamesIt(t *testing.T) {
 		`{"list":true}`:   "list: want a list, got true",
 		`{"size":"x"}`:    "size: want a whole number of 0 or more, got a string",
 	} {
-		if err := Decode([]byte(in), &v); err == nil || err.Error() != want {
-			t.Errorf("Decode(%s) = %v, want %q", in, err, want)
-		}
+		err := Decode([]byte(in), &v)
+		expect.True(t, err != nil && err.Error() == want, "Decode(%s) = %v, want %q", in, err, want)
 	}
 }

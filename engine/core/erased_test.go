@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func FuzzErasedContentKeepsItsDigestAlone(f *testing.F) {
@@ -15,9 +16,7 @@ func FuzzErasedContentKeepsItsDigestAlone(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		value, text := core.Erase(core.Raw(content)), core.EraseText(content)
 		if content == "" {
-			if len(value) > 0 || text != "" {
-				t.Errorf("of nothing: %q, %q", value, text)
-			}
+			expect.True(t, len(value) == 0 && text == "", "of nothing: %q, %q", value, text)
 			return
 		}
 		if !core.IsErased(value) || !core.IsErasedText(text) || string(core.Erase(value)) != string(value) || core.EraseText(text) != text {
@@ -29,9 +28,7 @@ func FuzzErasedContentKeepsItsDigestAlone(f *testing.F) {
 		sum := sha256.Sum256([]byte(content))
 		want := hex.EncodeToString(sum[:])
 		for _, of := range []string{content, string(value), text} {
-			if got := core.SHA256(of); got != want {
-				t.Errorf("%q: %s, want %s", of, got, want)
-			}
+			expect.Is(t, core.SHA256(of), want, of)
 		}
 	})
 }

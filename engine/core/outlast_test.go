@@ -15,9 +15,7 @@ func TestWhatIsLeftToDoHasTimeFromTheEndOn(t *testing.T) {
 		last, stop := Outlast(ctx, time.Second)
 		defer stop()
 		time.Sleep(time.Hour)
-		if last.Err() != nil {
-			t.Error("it ended before its context")
-		}
+		expect.Is(t, last.Err(), nil, "it ended before its context")
 		end()
 		ended := time.Now()
 		<-last.Done()

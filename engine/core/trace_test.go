@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestATraceparentIsReadAsItIsWritten(t *testing.T) {
 	trace, span := core.NewTrace(nil), core.SpanID("t_a", "run", "tk_1", 0)
 	gotTrace, gotSpan, ok := core.ParseTraceparent(core.Traceparent(trace, span))
-	if !ok || gotTrace != trace || gotSpan != span {
-		t.Errorf("%s %s %v", gotTrace, gotSpan, ok)
-	}
+	expect.True(t, ok && gotTrace == trace && gotSpan == span, "%s %s %v", gotTrace, gotSpan, ok)
 	for header, want := range map[string]bool{
 		"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00":                              true,
 		"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-later":                        true,
@@ -24,9 +23,8 @@ func TestATraceparentIsReadAsItIsWritten(t *testing.T) {
 		"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-" + strings.Repeat("x", 1000): false,
 		"": false,
 	} {
-		if _, _, ok := core.ParseTraceparent(header); ok != want {
-			t.Errorf("%.60s: %v", header, ok)
-		}
+		_, _, ok := core.ParseTraceparent(header)
+		expect.True(t, ok == want, "%.60s: %v", header, ok)
 	}
 }
 
@@ -35,9 +33,8 @@ func TestASpanFollowsFromWhatItIsAbout(t *testing.T) {
 	for _, of := range [][]string{{"t_a", "run", "x"}, {"t_b", "run", "x"}, {"t_a", "task", "x"}, {"t_a", "run", "y"}, {"t_a", "ru", "nx"}} {
 		for n := range 3 {
 			id := core.SpanID(of[0], of[1], of[2], n)
-			if before, twice := seen[id]; twice || len(id) != 16 || id != core.SpanID(of[0], of[1], of[2], n) {
-				t.Errorf("%v %d: %s, as %s", of, n, id, before)
-			}
+			before, twice := seen[id]
+			expect.True(t, !twice && len(id) == 16 && id == core.SpanID(of[0], of[1], of[2], n), "%v %d: %s, as %s", of, n, id, before)
 			seen[id] = strings.Join(of, " ")
 		}
 	}

@@ -14,9 +14,7 @@ func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
 	shape := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	for _, seq := range []uint64{0, 1, 42, 1<<48 - 1} {
 		id := core.NewUUID("t_acme", seq, nil)
-		if !shape.MatchString(id) || !core.IsUUID(id) {
-			t.Errorf("%s is no version 4 UUID", id)
-		}
+		expect.True(t, shape.MatchString(id) && core.IsUUID(id), "%s is no version 4 UUID", id)
 		if got, err := core.LocalUUID("agent_id", "t_acme", id); err != nil || got != seq {
 			t.Errorf("LocalUUID(%s) = %d, %v, want %d", id, got, err, seq)
 		}
@@ -24,9 +22,8 @@ func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
 		expect.Err(t, err, core.ErrForeign, "another tenant's id")
 	}
 	same := func() string { return core.NewUUID("t_acme", 7, bytes.NewReader(make([]byte, 7))) }
-	if a, b := same(), same(); a != b {
-		t.Errorf("the same random bytes gave %s and %s", a, b)
-	}
+	a, b := same(), same()
+	expect.True(t, a == b, "the same random bytes gave %s and %s", a, b)
 }
 
 func TestWhatIsNoUUIDIsRefusedByName(t *testing.T) {

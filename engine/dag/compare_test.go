@@ -70,9 +70,8 @@ b||look {} ok
 changed|test {} ok|test {} error
 changed|assistant: done|assistant: it fails
 a|assistant: bye|`
-	if got := shape(c); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	got := shape(c)
+	expect.True(t, got == want, "got\n%s\nwant\n%s", got, want)
 	if c.A.AgentID != "ada" || c.A.Messages != 3 || c.A.Calls != 2 || c.A.Failed != 0 || c.B.Failed != 1 || c.A.Requests != 1 || c.A.Usage.TotalTokens != 7 || c.A.Exit != "success" || c.A.Tasks[0] != "task-a" {
 		t.Errorf("%+v %+v", c.A, c.B)
 	}
@@ -126,14 +125,12 @@ func TestFilesAreComparedByTheirDiffs(t *testing.T) {
 	c, err := r.Compare(t.Context(), acme, "run:a", "run:b")
 	r.No(err)
 	for n := range c.Files {
-		if f := &c.Files[n]; strings.Contains(f.DiffA+f.DiffB, "@@") != (f.Path != "w") {
-			t.Errorf("the diffs of %s: %q %q", f.Path, f.DiffA, f.DiffB)
-		}
+		f := &c.Files[n]
+		expect.True(t, strings.Contains(f.DiffA+f.DiffB, "@@") == (f.Path != "w"), "the diffs of %s: %q %q", f.Path, f.DiffA, f.DiffB)
 		c.Files[n].DiffA, c.Files[n].DiffB = "", ""
 	}
-	if got, want := fmt.Sprint(c.Files), "[{changed x.go +1 -1 +2 -1  } {same y.go +1 -0 +1 -0  } {changed w changed changed  } {b z.go  +0 -1  }]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := fmt.Sprint(c.Files), "[{changed x.go +1 -1 +2 -1  } {same y.go +1 -0 +1 -0  } {changed w changed changed  } {b z.go  +0 -1  }]"
+	expect.True(t, got == want, "got %s, want %s", got, want)
 }
 
 func TestALongRunIsComparedUpToABound(t *testing.T) {
@@ -150,7 +147,6 @@ func TestALongRunIsComparedUpToABound(t *testing.T) {
 	}
 	r.does("short", "bob", "user hi")
 	c, err := r.Compare(t.Context(), acme, "run:long", "run:short")
-	if r.No(err); !c.A.More || c.A.Events != 10_000 || c.B.More {
-		t.Errorf("%+v", c.A)
-	}
+	r.No(err)
+	expect.True(t, c.A.More && c.A.Events == 10_000 && !c.B.More, "%+v", c.A)
 }

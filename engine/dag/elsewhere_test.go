@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // TestATurnThatNoTaskAskedForIsRecordedOnce, however often it is told, and what is said
@@ -32,19 +33,15 @@ func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
 		}
 		return all
 	}
-	if !ask() || ask() {
-		t.Error("a turn is fresh once")
-	}
+	expect.True(t, ask() && !ask(), "a turn is fresh once")
 	for range 2 {
 		answer("looking", "mended")
 	}
-	if got := kinds(); len(got) != 5 {
-		t.Errorf("recorded %v, want a run with a question and two answers", got)
-	}
+	got := kinds()
+	expect.True(t, len(got) == 5, "recorded %v, want a run with a question and two answers", got)
 	answer("looking", "mended", "and tested")
-	if got := kinds(); len(got) != 8 {
-		t.Errorf("recorded %v, want another run with one answer", got)
-	}
+	got = kinds()
+	expect.True(t, len(got) == 8, "recorded %v, want another run with one answer", got)
 	p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "and tested"}})
 	r.No(err)
 	l, err := r.Lineage(t.Context(), acme, dag.LineageQuery{Node: p.Items[0].Event.Nodes[0].Ref(), Depth: 10})
@@ -52,11 +49,8 @@ func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
 	q, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "mend it"}})
 	r.No(err)
 	asked := slices.ContainsFunc(l.Steps, func(s dag.Step) bool { return s.Node == q.Items[0].Event.Nodes[0].Ref() })
-	if !asked {
-		t.Errorf("the answer does not lead to the question: %+v", l.Steps)
-	}
+	expect.True(t, asked, "the answer does not lead to the question: %+v", l.Steps)
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	if r.No(err); len(deltas) > 0 {
-		t.Error(deltas)
-	}
+	r.No(err)
+	expect.True(t, len(deltas) == 0, "%v", deltas)
 }

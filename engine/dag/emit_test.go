@@ -25,25 +25,18 @@ func TestEmittingAgainIsTheSameEvent(t *testing.T) {
 		t.Errorf("%+v %+v", first, again)
 	}
 	f, err := r.Figures(t.Context(), acme)
-	if err != nil || f.Events != 1 || f.Runs != 1 {
-		t.Errorf("%+v %v", f, err)
-	}
+	expect.True(t, err == nil && f.Events == 1 && f.Runs == 1, "%+v %v", f, err)
 	log, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "dag.emitted"})
-	if err != nil || log.Info.Total != 1 {
-		t.Errorf("%d audit events: %v", log.Info.Total, err)
-	}
+	expect.True(t, err == nil && log.Info.Total == 1, "%d audit events: %v", log.Info.Total, err)
 }
 
 func TestABatchIsTakenWholeOrNotAtAll(t *testing.T) {
 	r := newRig(t)
 	good := r.event(r.head("ada", "r"), &dag.RunStarted{})
 	bad := r.event(r.head("bob", "r"), &dag.RunFinished{})
-	if _, err := r.Emit(t.Context(), alice, good, bad); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), `run r is of agent "ada"`) {
-		t.Errorf("%v", err)
-	}
-	if f, err := r.Figures(t.Context(), acme); err != nil || f != (dag.Figures{}) {
-		t.Errorf("%+v %v", f, err)
-	}
+	_, err := r.Emit(t.Context(), alice, good, bad)
+	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), `run r is of agent "ada"`), "%v", err)
+	expect.Is(t, expect.Of(r.Figures(t.Context(), acme))(t), (dag.Figures{}))
 }
 
 func TestWhatContradictsTheRecordIsRefused(t *testing.T) {
@@ -120,9 +113,8 @@ func TestATenantHasItsOwnRecord(t *testing.T) {
 	e := r.emit(r.head("ada", "r"), &dag.RunStarted{})
 	_, err := r.Get(t.Context(), other, e.EventID)
 	expect.Is(t, core.AsError(err).Code, core.NotFound)
-	if page, err := r.Events(t.Context(), other, dag.Query{}); err != nil || page.Info.Total != 0 {
-		t.Errorf("%+v %v", page, err)
-	}
+	page, err := r.Events(t.Context(), other, dag.Query{})
+	expect.True(t, err == nil && page.Info.Total == 0, "%+v %v", page, err)
 }
 
 func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
@@ -136,9 +128,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 				if err == nil {
 					_, err = r.Emit(t.Context(), alice, e)
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Is(t, err, nil)
 			}
 		})
 	}
@@ -149,9 +139,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 			found, err := r.Events(t.Context(), acme, dag.Query{Run: fmt.Sprint("r-", i), Filter: core.Filter{Page: page, Size: 50}})
 			r.No(err)
 			for k, e := range found.Items {
-				if e.Seq != uint64((page-1)*50+k+1) {
-					t.Fatalf("run %d: seq %d at %d", i, e.Seq, k)
-				}
+				expect.Must(t, e.Seq == uint64((page-1)*50+k+1), "run %d: seq %d at %d", i, e.Seq, k)
 				total++
 			}
 			if !found.Info.Next {
@@ -165,25 +153,20 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 func TestTheAuditLogKnowsEveryStream(t *testing.T) {
 	s := newStory(t)
 	deltas, err := s.Ledger.Reconcile(t.Context(), acme)
-	if err != nil || len(deltas) != 0 {
-		t.Errorf("%v %v", deltas, err)
-	}
+	expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
 	// An event that is in the record alone, or in the log alone, shows.
 	s.No(s.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		_, err := tx.Record(audit.Entry{Type: "dag.emitted", Subject: "dag.stream", ID: "run:r-1", State: map[string]any{"events": 9, "head": "x", "chain": "y"}})
 		return err
 	}))
-	if deltas, err = s.Ledger.Reconcile(t.Context(), acme); err != nil || len(deltas) != 3 {
-		t.Errorf("%v %v", deltas, err)
-	}
+	deltas, err = s.Ledger.Reconcile(t.Context(), acme)
+	expect.True(t, err == nil && len(deltas) == 3, "%v %v", deltas, err)
 }
 
 func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 	s := newStory(t)
 	for _, n := range []int{8, 9, 13, 64} {
-		if id, err := s.Find(t.Context(), acme, s.call.EventID[:n]); err != nil || id != s.call.EventID {
-			t.Errorf("%d: %s %v", n, id, err)
-		}
+		expect.Is(t, expect.Of(s.Find(t.Context(), acme, s.call.EventID[:n]))(t), s.call.EventID, n)
 	}
 	for _, bad := range []string{"", "abc", "zzzzzzzz", "ABCDEF00", "../../../../"} {
 		_, err := s.Find(t.Context(), acme, bad)
@@ -193,9 +176,8 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		"Message:m-1": "Message:m-1", "m-1": "Message:m-1", s.call.EventID[:10]: "Event:" + s.call.EventID, "ada": "Agent:ada", "r-1": "Run:r-1",
 		"ToolCall:" + s.call.EventID[:8]: "ToolCall:" + s.call.EventID,
 	} {
-		if ref, err := s.FindNode(t.Context(), acme, name); err != nil || ref.String() != want {
-			t.Errorf("%s: %s %v", name, ref, err)
-		}
+		ref, err := s.FindNode(t.Context(), acme, name)
+		expect.True(t, err == nil && ref.String() == want, "%s: %s %v", name, ref, err)
 	}
 	for _, bad := range []string{"nobody", "Planet:x", "", strings.Repeat("x", 5000)} {
 		_, err := s.FindNode(t.Context(), acme, bad)
@@ -214,9 +196,8 @@ func TestARestoreIsHeldAgainstWhatComesAfterIt(t *testing.T) {
 	_, err := r.Emit(t.Context(), alice,
 		r.event(r.head("ada", ""), &dag.RestoreAttempted{SnapshotRef: "ram", Outcome: dag.OutcomeOK}),
 		r.event(stated, &dag.ResourceAttached{ResourceRef: "box", Mode: dag.ReadWrite}))
-	if refused := core.AsError(err); refused.Code != core.Conflict || refused.Details["field"] != "outcome" {
-		t.Errorf("%v", err)
-	}
+	refused := core.AsError(err)
+	expect.True(t, refused.Code == core.Conflict && refused.Details["field"] == "outcome", "%v", err)
 }
 
 func TestEveryResourceOfAnEventIsThere(t *testing.T) {

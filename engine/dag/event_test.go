@@ -44,9 +44,7 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 		}
 	}
 	for _, k := range dag.Kinds() {
-		if !kinds[k] {
-			t.Errorf("no vector of kind %s", k)
-		}
+		expect.True(t, kinds[k], "no vector of kind %s", k)
 	}
 	if len(dag.Kinds()) != 19 || len(dag.EdgeTypes()) != 22 {
 		t.Errorf("%d kinds, %d edge types", len(dag.Kinds()), len(dag.EdgeTypes()))
@@ -61,13 +59,9 @@ func TestAnIDFollowsFromTheCanonicalFormAlone(t *testing.T) {
 			t.Errorf("%s: canonical\n%s\nby the other implementation\n%s %v", v.Name, e.Canonical(), canon, err)
 		}
 		again, err := dag.Parse(e.JSON()) // with its id
-		if err != nil || again.EventID != e.EventID || !bytes.Equal(again.Canonical(), e.Canonical()) {
-			t.Errorf("%s: read again: %v", v.Name, err)
-		}
+		expect.True(t, err == nil && again.EventID == e.EventID && bytes.Equal(again.Canonical(), e.Canonical()), "%s: read again: %v", v.Name, err)
 		built, err := dag.NewEvent(e.Head, e.Body)
-		if err != nil || built.EventID != e.EventID {
-			t.Errorf("%s: built of its parts it has the id %s: %v", v.Name, built.EventID, err)
-		}
+		expect.True(t, err == nil && built.EventID == e.EventID, "%s: built of its parts it has the id %s: %v", v.Name, built.EventID, err)
 	}
 }
 
@@ -75,9 +69,8 @@ func TestAChangedEventDoesNotKeepItsID(t *testing.T) {
 	for _, v := range vectors(t) {
 		e := expect.Of(dag.Parse(v.Event))(t)
 		changed := bytes.Replace(e.JSON(), []byte("2026-01-02"), []byte("2026-01-03"), 1)
-		if _, err := dag.Parse(changed); err == nil || !strings.Contains(err.Error(), e.EventID) {
-			t.Errorf("%s: %v", v.Name, err)
-		}
+		_, err := dag.Parse(changed)
+		expect.True(t, err != nil && strings.Contains(err.Error(), e.EventID), "%s: %v", v.Name, err)
 	}
 }
 
@@ -145,9 +138,8 @@ func TestNumbersThatWouldNotSurviveAreRefused(t *testing.T) {
 		return `{"kind":"tool_result",` + runHead + `,"call_id":"c","status":"ok","result":{"n":` + n + `}}`
 	}
 	for _, bad := range []string{"9007199254740992", "-9007199254740993", "1e400", "1e-400", "0.1234567890123456789", "1.00000000000000000001", "1e-99999999999999999999", "123456789012345678e-3"} {
-		if _, err := dag.Parse([]byte(with(bad))); err == nil || !strings.Contains(err.Error(), "number") {
-			t.Errorf("%s: %v", bad, err)
-		}
+		_, err := dag.Parse([]byte(with(bad)))
+		expect.True(t, err != nil && strings.Contains(err.Error(), "number"), "%s: %v", bad, err)
 	}
 	same := map[string]string{"1.0": "1", "1e2": "100", "0.10": "0.1", "-0": "0", "5e-324": "5e-324", "0.30000000000000004": "0.30000000000000004", "1E-7": "1e-7", "9007199254740991": "9007199254740991"}
 	for given, canon := range same {
@@ -181,9 +173,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := dag.Parse(data)
 		if err != nil {
-			if code := core.AsError(err).Code; code != core.InvalidInput {
-				t.Fatalf("%s: %v", code, err)
-			}
+			code := core.AsError(err).Code
+			expect.Must(t, code == core.InvalidInput, "%s: %v", code, err)
 			return
 		}
 		again, err := dag.Parse(e.JSON())
@@ -194,8 +185,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s can't be built of its parts: %v", e.JSON(), err)
 		}
-		if twice, err := dag.NewEvent(built.Head, built.Body); err != nil || twice.EventID != built.EventID {
-			t.Fatalf("not the same twice: %v", err)
-		}
+		twice, err := dag.NewEvent(built.Head, built.Body)
+		expect.Must(t, err == nil && twice.EventID == built.EventID, "not the same twice: %v", err)
 	})
 }

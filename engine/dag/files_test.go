@@ -49,11 +49,8 @@ func TestAFileComesFromTheCallsThatItChangedDuringOrFromTheRun(t *testing.T) {
 	}
 	info, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID("/w/before")})
 	r.No(err)
-	if body := info.Versions[0].Node.Body.(*dag.Resource); !strings.Contains(string(body.Metadata), strings.Repeat("a", 64)) {
-		t.Errorf("%s", body.Metadata)
-	}
+	expect.Has(t, string(info.Versions[0].Node.Body.(*dag.Resource).Metadata), strings.Repeat("a", 64))
 	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Match: "and 7 more"}})
-	if r.No(err); len(page.Items) != 1 {
-		t.Errorf("%d events count what is not named", len(page.Items))
-	}
+	r.No(err)
+	expect.True(t, len(page.Items) == 1, "%d events count what is not named", len(page.Items))
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // allocated is how many KiB fn allocates.
@@ -98,9 +99,8 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 	before := held()
 	short, err = r.Timeline(ctx, acme, q)
 	r.No(err)
-	if got := held(); got > before+4*size {
-		t.Errorf("%d rows hold %d KiB, want %d at most", len(short.Items), got-before, 4*size)
-	}
+	got := held()
+	expect.True(t, got <= before+4*size, "%d rows hold %d KiB, want %d at most", len(short.Items), got-before, 4*size)
 	for i := range whole.Items {
 		w, s := &whole.Items[i], &short.Items[i]
 		if w.Brief() != s.Brief() || len(w.Brief()) > 4<<10 {

@@ -40,15 +40,11 @@ func TestAGraphStandsAroundItsNode(t *testing.T) {
 		"1 tool_call RETURNS_RESULT 2 tool_result",
 		"1 tool_call SUBSTITUTES 1 tool_call",
 	}, "\n")
-	if got := drawn(g); got != want {
-		t.Errorf("\n%s\nwant\n%s", got, want)
-	}
-	if g.Nodes[0].Level != 0 || g.Nodes[0].TS.IsZero() {
-		t.Errorf("the node itself: %+v", g.Nodes[0])
-	}
-	if i := slices.IndexFunc(g.Nodes, func(n dag.GraphNode) bool { return n.Node.ID == "m-1" }); g.Nodes[i].Text != "user: Build it" {
-		t.Errorf("a message: %+v", g.Nodes[i])
-	}
+	got := drawn(g)
+	expect.True(t, got == want, "\n%s\nwant\n%s", got, want)
+	expect.True(t, g.Nodes[0].Level == 0 && !g.Nodes[0].TS.IsZero(), "the node itself: %+v", g.Nodes[0])
+	i := slices.IndexFunc(g.Nodes, func(n dag.GraphNode) bool { return n.Node.ID == "m-1" })
+	expect.True(t, g.Nodes[i].Text == "user: Build it", "a message: %+v", g.Nodes[i])
 }
 
 func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
@@ -75,7 +71,5 @@ func TestAGraphIsBounded(t *testing.T) {
 	expect.Fails(t, err, "a node that nothing names")
 	g, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1})
 	s.No(err)
-	if !g.More {
-		t.Error("it does not say that there is more")
-	}
+	expect.True(t, g.More, "it does not say that there is more")
 }

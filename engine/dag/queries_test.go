@@ -61,9 +61,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 		t.Errorf("%v of %d", ids(page.Items), page.Info.Total)
 	}
 	for i, e := range page.Items {
-		if e.Seq != uint64(i+1) || e.New {
-			t.Errorf("event %d: seq %d", i, e.Seq)
-		}
+		expect.True(t, e.Seq == uint64(i+1) && !e.New, "event %d: seq %d", i, e.Seq)
 	}
 	newest := slices.Clone(run)
 	slices.Reverse(newest)
@@ -105,21 +103,17 @@ func TestACallIsFoundWithItsResult(t *testing.T) {
 		got = append(got, c.CallEvent+" "+c.Status+" "+c.ResultEvent)
 	}
 	want := []string{s.call.EventID + " replaced ", s.edited.EventID + " ok " + s.result.EventID, open.EventID + " open "}
-	if !slices.Equal(got, want) || page.Items[1].DurationMS != 2000 {
-		t.Errorf("%v", page.Items)
-	}
+	expect.True(t, slices.Equal(got, want) && page.Items[1].DurationMS == 2000, "%v", page.Items)
 	for status, n := range map[string]int{"open": 1, "ok": 1, "replaced": 1, "error": 0} {
 		for _, run := range []string{"", "r-1"} {
-			if page, err := s.Calls(t.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Status: status}}); err != nil || page.Info.Total != n {
-				t.Errorf("%s of %q: %d %v", status, run, page.Info.Total, err)
-			}
+			page, err := s.Calls(t.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Status: status}})
+			expect.True(t, err == nil && page.Info.Total == n, "%s of %q: %d %v", status, run, page.Info.Total, err)
 		}
 	}
 	// A result in another run is another call's.
 	s.emit(s.head("bob", "r-2"), &dag.ToolResult{CallID: "c-2", Status: dag.CallOK, Result: core.Raw("{}")})
-	if page, err := s.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: "open"}}); err != nil || page.Info.Total != 1 {
-		t.Errorf("%+v %v", page, err)
-	}
+	page, err = s.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: "open"}})
+	expect.True(t, err == nil && page.Info.Total == 1, "%+v %v", page, err)
 }
 
 func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
@@ -144,9 +138,7 @@ func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 		t.Errorf("more %v\n%s\nwant\n%s", found.More, strings.Join(path, "\n"), strings.Join(want, "\n"))
 	}
 	short, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: id(s.result)}, Depth: 1})
-	if err != nil || len(short.Steps) != 1 || !short.More {
-		t.Errorf("%+v %v", short, err)
-	}
+	expect.True(t, err == nil && len(short.Steps) == 1 && short.More, "%+v %v", short, err)
 	down, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-1"}, Down: true})
 	if err != nil || !slices.ContainsFunc(down.Steps, func(x dag.Step) bool { return x.Node.ID == id(s.result) && x.Depth == 4 }) {
 		t.Errorf("%+v %v", down, err)
@@ -210,9 +202,7 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 			t.Fatalf("%d: %d events, %d open calls, want %d", i, s.Run.Events, len(s.Run.OpenCalls), len(open))
 		}
 		for _, c := range s.Run.OpenCalls {
-			if open[c.CallID] != c.EventID {
-				t.Fatalf("%d: call %s is open by %s, want %s", i, c.CallID, c.EventID, open[c.CallID])
-			}
+			expect.Must(t, open[c.CallID] == c.EventID, "%d: call %s is open by %s, want %s", i, c.CallID, c.EventID, open[c.CallID])
 		}
 	}
 }
@@ -256,13 +246,11 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 		expect.Is(t, got, want, "at", sec)
 		mounts, err := r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(sec)})
 		r.No(err)
-		if n := strings.Count(want, " r"); len(mounts.Items) != n {
-			t.Errorf("at %d: %d mounts, want %d", sec, len(mounts.Items), n)
-		}
+		n := strings.Count(want, " r")
+		expect.True(t, len(mounts.Items) == n, "at %d: %d mounts, want %d", sec, len(mounts.Items), n)
 	}
-	if page, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: at(60), Filter: core.Filter{Agent: "eve", Kind: "docker_volume", Match: "BOB"}}); err != nil || page.Info.Total != 1 {
-		t.Errorf("%+v %v", page, err)
-	}
+	page, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: at(60), Filter: core.Filter{Agent: "eve", Kind: "docker_volume", Match: "BOB"}})
+	expect.True(t, err == nil && page.Info.Total == 1, "%+v %v", page, err)
 	if page, err := r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(47), Run: "r"}); err != nil || page.Info.Total != 1 || page.Items[0].Until != at(50) {
 		t.Errorf("%+v %v", page, err)
 	}
@@ -281,12 +269,9 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	for _, p := range page.Items {
 		got = append(got, fmt.Sprintf("%s %s active=%v known=%v", p.PolicyID, p.Change, p.Active, p.Policy != nil))
 	}
-	if want := []string{"p-2 activated active=true known=false", "p-1 activated active=false known=true", "p-1 proposed active=false known=true"}; !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	if s, err := r.At(t.Context(), acme, first.EventID); err != nil || s.Policy != "p-1" {
-		t.Errorf("%q %v", s.Policy, err)
-	}
+	want := []string{"p-2 activated active=true known=false", "p-1 activated active=false known=true", "p-1 proposed active=false known=true"}
+	expect.True(t, slices.Equal(got, want), "%v", got)
+	expect.Is(t, expect.Of(r.At(t.Context(), acme, first.EventID))(t).Policy, "p-1")
 
 	fork := func(agent, to, sub string, at dag.Event) dag.Event {
 		h := r.head(agent, "")
@@ -309,9 +294,8 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 		}
 	}
 	expect.Row(t, agents, "ada-2", 1, "ada", 2)
-	if branch, err := r.Ancestry(t.Context(), acme, "ada/try"); err != nil || len(branch) != 2 {
-		t.Errorf("%+v %v", branch, err)
-	}
+	branch, err := r.Ancestry(t.Context(), acme, "ada/try")
+	expect.True(t, err == nil && len(branch) == 2, "%+v %v", branch, err)
 	_, err = r.Ancestry(t.Context(), acme, "nobody")
 	expect.Is(t, core.AsError(err).Code, core.NotFound)
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 )
 
 func (r *rig) record() *dag.Recording {
@@ -71,17 +72,12 @@ func TestARunIsRecordedAsItGoes(t *testing.T) {
 		"run_started", "history_append", "tool_call", "tool_call", "substitution", "tool_result ok", "tool_call", "tool_result canceled",
 		"interruption", "tool_call", "tool_result error", "tool_call", "tool_result canceled", "interruption", "run_finished",
 	}
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), want)
 	s, err := r.Run(ctx, acme, rec.RunID())
-	if err != nil || s.Status != "finished" || s.TaskID != "task-1" || len(s.OpenCalls) != 0 {
-		t.Errorf("%+v %v", s, err)
-	}
+	expect.True(t, err == nil && s.Status == "finished" && s.TaskID == "task-1" && len(s.OpenCalls) == 0, "%+v %v", s, err)
 	r.No(r.Recover(ctx, acme)) // finds nothing
-	if got := r.kinds(rec.RunID()); len(got) != len(want) {
-		t.Errorf("%v", got)
-	}
+	got := r.kinds(rec.RunID())
+	expect.True(t, len(got) == len(want), "%v", got)
 }
 
 func TestWhatIsGatheredOutlivesACancel(t *testing.T) {
@@ -94,9 +90,7 @@ func TestWhatIsGatheredOutlivesACancel(t *testing.T) {
 	r.No(rec.Result(gone, "c-1", dag.CallOK, core.Raw(`{}`), nil))
 	r.No(r.finish(rec, true))
 	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "run_finished"}
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), want)
 }
 
 func TestARunThatWasCutOffIsClosed(t *testing.T) {
@@ -107,9 +101,7 @@ func TestARunThatWasCutOffIsClosed(t *testing.T) {
 	r.Open()
 	r.No(r.Recover(t.Context(), acme))
 	r.No(r.Recover(t.Context(), acme))
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, []string{"run_started", "tool_call", "tool_result interrupted", "interruption", "run_finished"}) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), []string{"run_started", "tool_call", "tool_result interrupted", "interruption", "run_finished"})
 }
 
 // emitted emits what somebody else says of a run.
@@ -147,9 +139,8 @@ func (r *rig) closed(run string) {
 	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}) // is told to runs that are open
 	}))
-	if got := r.kinds(run); !slices.Equal(got, had) {
-		r.T.Errorf("%v, then %v", had, got)
-	}
+	got := r.kinds(run)
+	expect.True(r.T, slices.Equal(got, had), "%v, then %v", had, got)
 }
 
 func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
@@ -161,9 +152,7 @@ func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 		"when the engine died": {func(*rig, *dag.Recording) {}, []string{"run_started", "tool_call", "run_finished"}, nil},
 		"when it ends": {func(r *rig, rec *dag.Recording) {
 			r.No(rec.Said(t.Context(), "main", dag.RoleAssistant, "and on"))
-			if err := r.finish(rec, true); err == nil {
-				t.Error("nobody is told that something was lost")
-			}
+			expect.True(t, r.finish(rec, true) != nil, "nobody is told that something was lost")
 		}, []string{"run_started", "tool_call", "run_finished"}, []string{"interruption", "tool_result", "history_append"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,21 +160,16 @@ func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 			rec := r.record()
 			r.No(rec.Call(t.Context(), "acp", "exec", "c-1", core.Raw(`{}`)))
 			end := r.event(dag.Head{TS: dag.At(r.at), AgentID: "ada", RunID: rec.RunID()}, &dag.RunFinished{Exit: "success"})
-			if _, err := r.Emit(t.Context(), alice, end); core.AsError(err).Code != core.Conflict {
-				t.Errorf("somebody ends a run that is being recorded: %v", err)
-			}
+			_, err := r.Emit(t.Context(), alice, end)
+			expect.True(t, core.AsError(err).Code == core.Conflict, "somebody ends a run that is being recorded: %v", err)
 			r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { // as an import does
 				_, err := r.ObserveIn(tx, end)
 				return err
 			}))
 			c.end(r, rec)
 			r.closed(rec.RunID())
-			if got := r.kinds(rec.RunID()); !slices.Equal(got, c.want) {
-				t.Errorf("%v", got)
-			}
-			if got := r.leftOut(); !slices.Equal(got, c.leftOut) {
-				t.Errorf("left out are %v", got)
-			}
+			expect.Same(t, r.kinds(rec.RunID()), c.want)
+			expect.Same(t, r.leftOut(), c.leftOut, "left out are")
 		})
 	}
 }
@@ -197,12 +181,8 @@ func TestARunWhoseAnswerAnotherStatedIsClosed(t *testing.T) {
 	answer := r.of(rec.RunID(), dag.KindModelRequest)[0].EventID + "/answer"
 	r.emitted("other", "eve", &dag.HistoryAppend{List: "main", MessageRef: answer}, r.message(answer, "mine", dag.RoleUser))
 	r.closed(rec.RunID())
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, []string{"run_started", "model_request", "interruption", "run_finished"}) {
-		t.Errorf("%v", got)
-	}
-	if got := r.leftOut(); !slices.Equal(got, []string{"model_response"}) {
-		t.Errorf("left out are %v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), []string{"run_started", "model_request", "interruption", "run_finished"})
+	expect.Same(t, r.leftOut(), []string{"model_response"}, "left out are")
 }
 
 // asks makes calls, all of which are open afterwards.
@@ -239,9 +219,7 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 		calls, err := r.Calls(t.Context(), acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 50, Page: page + 1}})
 		r.No(err)
 		for _, c := range calls.Items {
-			if want := map[bool]string{true: "ok", false: "interrupted"}[c.CallID == "c-7"]; c.Status != want {
-				t.Errorf("%s is %s", c.CallID, c.Status)
-			}
+			expect.True(t, c.Status == map[bool]string{true: "ok", false: "interrupted"}[c.CallID == "c-7"], "%s is %s", c.CallID, c.Status)
 		}
 	}
 	told, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "interruption"}})
@@ -267,9 +245,8 @@ func TestAnOpenCallIsNotHeldWithItsArguments(t *testing.T) {
 	for i := range n {
 		r.No(rec.Call(t.Context(), "acp", "exec", fmt.Sprint("c-", i), args))
 	}
-	if grown := int64(held()) - int64(before); grown > n*int64(len(args))/2 {
-		t.Errorf("%d calls hold %d KiB", n, grown>>10)
-	}
+	grown := int64(held()) - int64(before)
+	expect.True(t, grown <= n*int64(len(args))/2, "%d calls hold %d KiB", n, grown>>10)
 	r.No(r.finish(rec, true))
 }
 
@@ -284,12 +261,10 @@ func TestWhatAnAgentSaysIsMadeFit(t *testing.T) {
 	r.No(r.finish(rec, false))
 	page, err := r.Calls(ctx, acme, dag.Query{Run: rec.RunID()})
 	r.No(err)
-	if c := page.Items[0]; string(c.Args) != `{"n":"12345678901234567890"}` || c.Tool != "\ufffdt" {
-		t.Errorf("%+v", c)
-	}
-	if c := page.Items[1]; string(c.Result) != `{"text":"[1]"}` || c.Status != "ok" {
-		t.Errorf("%+v", c)
-	}
+	c := page.Items[0]
+	expect.True(t, string(c.Args) == `{"n":"12345678901234567890"}` && c.Tool == "\ufffdt", "%+v", c)
+	c = page.Items[1]
+	expect.True(t, string(c.Result) == `{"text":"[1]"}` && c.Status == "ok", "%+v", c)
 }
 
 func TestACallHasOneResult(t *testing.T) {
@@ -298,16 +273,12 @@ func TestACallHasOneResult(t *testing.T) {
 	rec := r.record()
 	r.No(rec.Call(ctx, "acp", "execute", "c-1", core.Raw(`{}`)))
 	r.No(rec.Interrupt(ctx, dag.ReasonApprovalDenied, "c-1"))
-	if !rec.Known("c-1") || rec.Open("c-1") || rec.Known("c-2") {
-		t.Error("it is not known which calls there were")
-	}
+	expect.True(t, rec.Known("c-1") && !rec.Open("c-1") && !rec.Known("c-2"), "it is not known which calls there were")
 	r.No(rec.Result(ctx, "c-1", dag.CallError, core.Raw(`{}`), nil)) // what the agent makes of the denial
 	r.No(rec.Call(ctx, "acp", "execute", "c-1", core.Raw(`{}`)))     // its id is used again
 	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{}`), nil))
 	r.No(rec.Result(ctx, "c-1", dag.CallOK, core.Raw(`{"again":true}`), nil))
 	r.No(r.finish(rec, true))
 	want := []string{"run_started", "tool_call", "tool_result canceled", "interruption", "tool_call", "tool_result ok", "run_finished"}
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), want)
 }

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // nest is an object so many levels deep.
@@ -32,20 +33,14 @@ func TestDeeplyNestedValuesAreRecorded(t *testing.T) {
 		r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK, Content: slices.Clone(turn.Content)}))
 		want = append(want, "tool_call", "tool_result ok", "model_request", "model_response")
 		asked := r.of(rec.RunID(), dag.KindModelRequest)
-		if b := asked[len(asked)-1].Body.(*dag.ModelRequest); len(b.InputRefs) != 2 {
-			t.Errorf("%d levels: inputs %+v", n, b.InputRefs)
-		}
+		b := asked[len(asked)-1].Body.(*dag.ModelRequest)
+		expect.True(t, len(b.InputRefs) == 2, "%d levels: inputs %+v", n, b.InputRefs)
 	}
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), want)
 	called := r.of(rec.RunID(), dag.KindToolCall)
-	if args := called[1].Body.(*dag.ToolCall).Args; string(args) != string(nest(core.MaxDepth-8)) {
-		t.Errorf("cut: %s", args)
-	}
-	if args := called[4].Body.(*dag.ToolCall).Args; !strings.HasPrefix(string(args), `{"text":"{\"a\":{`) {
-		t.Errorf("not as text: %s", args)
-	}
+	expect.Is(t, string(called[1].Body.(*dag.ToolCall).Args), string(nest(core.MaxDepth-8)), "cut")
+	args := called[4].Body.(*dag.ToolCall).Args
+	expect.True(t, strings.HasPrefix(string(args), `{"text":"{\"a\":{`), "not as text: %s", args)
 }
 
 func TestWhatJSONMakesLongerStillFits(t *testing.T) {
@@ -111,12 +106,9 @@ func TestAllAtOnceStillFits(t *testing.T) {
 	want := []string{
 		"run_started", "tool_call", "tool_call", "substitution", "tool_result error", "model_request", "model_response", "run_finished",
 	}
-	if got := r.kinds(rec.RunID()); !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
-	if b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest); string(b.ToolsSpec) != string(spec) || len(b.InputRefs) != 1 {
-		t.Errorf("%d bytes of tools, %v", len(b.ToolsSpec), b.InputRefs)
-	}
+	expect.Same(t, r.kinds(rec.RunID()), want)
+	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
+	expect.True(t, string(b.ToolsSpec) == string(spec) && len(b.InputRefs) == 1, "%d bytes of tools, %v", len(b.ToolsSpec), b.InputRefs)
 }
 
 func TestWhatIsCutTellsItsSizeAndDigest(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func spoken(role dag.MessageRole, text string) dag.Spoken {
@@ -55,9 +56,7 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	first, title, second := asked[0].Body.(*dag.ModelRequest), asked[1].Body.(*dag.ModelRequest), asked[2].Body.(*dag.ModelRequest)
-	if len(first.InputRefs) != 2 || len(asked[0].Nodes) != 2 || string(first.ToolsSpec) != string(tools) {
-		t.Errorf("first: %+v", asked[0])
-	}
+	expect.True(t, len(first.InputRefs) == 2 && len(asked[0].Nodes) == 2 && string(first.ToolsSpec) == string(tools), "first: %+v", asked[0])
 	if len(title.InputRefs) != 1 || title.InputRefs[0] != first.InputRefs[1] || len(asked[1].Nodes) != 0 {
 		t.Errorf("a message that is known is stated anew: %+v", asked[1])
 	}
@@ -73,13 +72,9 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	if b := called.Body.(*dag.ToolCall); b.RequestedBy.EventID != answered[0].EventID || called.CorrelationID != asked[0].CorrelationID {
 		t.Errorf("the call comes from %s", b.RequestedBy.EventID)
 	}
-	if got := said[len(said)-1].CorrelationID; got != asked[2].CorrelationID {
-		t.Errorf("the message comes from %s", got)
-	}
+	expect.Is(t, said[len(said)-1].CorrelationID, asked[2].CorrelationID, "the message comes from")
 	s, err := r.Run(ctx, acme, rec.RunID())
-	if err != nil || s.Usage.CachedTokens != 60 || len(s.OpenModels) != 0 || s.Model != "m" {
-		t.Errorf("%+v %v", s, err)
-	}
+	expect.True(t, err == nil && s.Usage.CachedTokens == 60 && len(s.OpenModels) == 0 && s.Model == "m", "%+v %v", s, err)
 	steps, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}})
 	r.No(err)
 	if !slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }) {
@@ -113,9 +108,8 @@ func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
 			rec := r.record()
 			r.No(rec.Asked(t.Context(), "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{spoken(dag.RoleUser, "hello")}}))
 			c.end(r, rec)
-			if got := r.kinds(rec.RunID()); !slices.Equal(got, c.want) {
-				t.Fatalf("%v", got)
-			}
+			got := r.kinds(rec.RunID())
+			expect.Must(t, slices.Equal(got, c.want), "%v", got)
 			b := r.of(rec.RunID(), dag.KindModelResponse)[0].Body.(*dag.ModelResponse)
 			affects := r.of(rec.RunID(), dag.KindInterruption)[0].Body.(*dag.Interruption).Affects
 			if b.Status != c.how || b.Error == nil || b.Error.Code == "" || len(affects) != 1 || affects[0].EventID != b.RequestID {
@@ -141,14 +135,10 @@ func TestAVeryLongConversationFitsIntoTheRecord(t *testing.T) {
 	r.No(rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK, Content: []dag.ContentPart{{Type: "text", Text: strings.Repeat("\x01", 384<<10)}}}))
 	r.No(r.finish(rec, true))
 	b := r.of(rec.RunID(), dag.KindModelRequest)[0].Body.(*dag.ModelRequest)
-	if len(b.InputRefs) != 905 {
-		t.Errorf("%d inputs", len(b.InputRefs))
-	}
+	expect.Is(t, len(b.InputRefs), 905, "inputs")
 	for _, in := range []int{0, 899, 900, 901, 903, 904} {
 		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: b.InputRefs[in].Message})
-		if err != nil || len(n.Versions) == 0 {
-			t.Errorf("input %d: %v", in, err)
-		}
+		expect.True(t, err == nil && len(n.Versions) != 0, "input %d: %v", in, err)
 	}
 }
 
@@ -179,18 +169,15 @@ func TestAConversationOfVeryManyMessagesIsWhole(t *testing.T) {
 	}
 	const near = 990
 	at := near + slices.IndexFunc(first[near:near+20], func(in dag.InputRef) bool { return strings.Contains(text(in.Message), "101 more messages") })
-	if at < near {
-		t.Fatal("it is not told that some are left out")
-	}
+	expect.Must(t, at >= near, "it is not told that some are left out")
 	var from, to string
 	if _, err := fmt.Sscanf(text(first[at].Message), "… (101 more messages, %s to %s", &from, &to); err != nil ||
 		text(from) != fmt.Sprint("message ", at) || text(strings.TrimSuffix(to, ",")) != fmt.Sprint("message ", at+100) ||
 		text(first[at-1].Message) != fmt.Sprint("message ", at-1) || text(first[at+1].Message) != fmt.Sprint("message ", at+101) {
 		t.Errorf("%v: %s", err, text(first[at].Message))
 	}
-	if next := asked("2", 4101).InputRefs; len(next) != 2 || next[0].Event == "" || text(next[1].Message) != "message 4100" {
-		t.Errorf("%v", next)
-	}
+	next := asked("2", 4101).InputRefs
+	expect.True(t, len(next) == 2 && next[0].Event != "" && text(next[1].Message) == "message 4100", "%v", next)
 }
 
 func TestALongRunsRequestsStaySmall(t *testing.T) {
@@ -220,9 +207,8 @@ func TestALongRunsRequestsStaySmall(t *testing.T) {
 		} else if i == 20 {
 			want = 1
 		}
-		if n := len(e.Event.Body.(*dag.ModelRequest).InputRefs); n != want || len(e.Event.Nodes) != 1 {
-			t.Errorf("the last but %d has %d inputs, and states %d messages", i, n, len(e.Event.Nodes))
-		}
+		n := len(e.Event.Body.(*dag.ModelRequest).InputRefs)
+		expect.True(t, n == want && len(e.Event.Nodes) == 1, "the last but %d has %d inputs, and states %d messages", i, n, len(e.Event.Nodes))
 	}
 }
 
@@ -247,13 +233,9 @@ func TestLargeToolResultsAreCutNotLost(t *testing.T) {
 	}
 	r.No(r.finish(rec, true))
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
-	if len(asked) != 2 || len(answered) != 2 {
-		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
-	}
+	expect.Must(t, len(asked) == 2 && len(answered) == 2, "%d requests and %d answers are recorded", len(asked), len(answered))
 	first, second := asked[0].Body.(*dag.ModelRequest).InputRefs, asked[1].Body.(*dag.ModelRequest).InputRefs
-	if len(first) != 2 || len(second) != 2 || first[1] != second[1] {
-		t.Errorf("%v, then %v", first, second)
-	}
+	expect.True(t, len(first) == 2 && len(second) == 2 && first[1] == second[1], "%v, then %v", first, second)
 }
 
 func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
@@ -261,23 +243,16 @@ func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	said, bad := spoken(dag.RoleUser, "hello"), dag.Spoken{Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "unheard-of"}}}
-	if err := rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said, bad}}); err == nil {
-		t.Error("nobody is told that something was lost")
-	}
+	expect.True(t, rec.Asked(ctx, "1", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said, bad}}) != nil, "nobody is told that something was lost")
 	_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Error: &dag.Fault{Code: "x", Message: strings.Repeat("y", dag.MaxEvent)}})
 	_ = rec.Asked(ctx, "2", dag.ModelAsk{Model: "m", Messages: []dag.Spoken{said}})
 	_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
 	_ = r.finish(rec, true)
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
-	if len(asked) != 2 || len(answered) != 2 {
-		t.Fatalf("%d requests and %d answers are recorded", len(asked), len(answered))
-	}
-	if len(asked[1].Nodes) != 1 {
-		t.Error("a message of a request that was not recorded is taken for known")
-	}
-	if s, err := r.Run(ctx, acme, rec.RunID()); err != nil || s.Status != "finished" || len(s.OpenModels) != 0 {
-		t.Errorf("%+v %v", s, err)
-	}
+	expect.Must(t, len(asked) == 2 && len(answered) == 2, "%d requests and %d answers are recorded", len(asked), len(answered))
+	expect.Is(t, len(asked[1].Nodes), 1, "a message of a request that was not recorded is taken for known")
+	s, err := r.Run(ctx, acme, rec.RunID())
+	expect.True(t, err == nil && s.Status == "finished" && len(s.OpenModels) == 0, "%+v %v", s, err)
 }
 
 func TestWhatCouldNotBeWrittenIsStatedAgain(t *testing.T) {
@@ -301,25 +276,18 @@ func TestWhatCouldNotBeWrittenIsStatedAgain(t *testing.T) {
 			ask := func(call string, n int) error {
 				return rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Tools: core.Raw(`[{"name":"exec"}]`), Messages: slices.Clone(said[:n])})
 			}
-			if err := lose(r, rec, ask); err == nil {
-				t.Fatal("nothing was lost")
-			}
+			expect.Must(t, lose(r, rec, ask) != nil, "nothing was lost")
 			_ = rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallOK})
 			_ = ask("2", 3)
 			_ = rec.Answered(ctx, "2", dag.ModelAnswer{Status: dag.CallOK})
 			_ = r.finish(rec, true)
 			asked := r.of(rec.RunID(), dag.KindModelRequest)
-			if len(asked) != 1 {
-				t.Fatalf("%d requests", len(asked))
-			}
+			expect.Must(t, len(asked) == 1, "%d requests", len(asked))
 			b := asked[0].Body.(*dag.ModelRequest)
-			if len(b.InputRefs) != 3 || string(b.ToolsSpec) != `[{"name":"exec"}]` {
-				t.Errorf("%+v %s", b.InputRefs, b.ToolsSpec)
-			}
+			expect.True(t, len(b.InputRefs) == 3 && string(b.ToolsSpec) == `[{"name":"exec"}]`, "%+v %s", b.InputRefs, b.ToolsSpec)
 			for _, in := range b.InputRefs {
-				if n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: in.Message}); err != nil || len(n.Versions) == 0 {
-					t.Errorf("input %+v is not in the record: %v", in, err)
-				}
+				n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: in.Message})
+				expect.True(t, err == nil && len(n.Versions) != 0, "input %+v is not in the record: %v", in, err)
 			}
 		})
 	}
@@ -342,9 +310,7 @@ func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	r.No(r.finish(rec, true))
 	decide("c-1", "approve") // of a run that has ended
 	all := r.of(rec.RunID(), dag.KindHistoryAppend)
-	if len(all) != 3 || len(all[2].Edges) != 0 {
-		t.Fatalf("%d decisions", len(all))
-	}
+	expect.Must(t, len(all) == 3 && len(all[2].Edges) == 0, "%d decisions", len(all))
 	call := r.of(rec.RunID(), dag.KindToolCall)[0]
 	for _, e := range all[:2] {
 		m := e.Nodes[0].Body.(*dag.Message)
@@ -364,10 +330,7 @@ func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
 	}))
 	r.No(r.finish(live, true))
-	if got := r.kinds(live.RunID()); !slices.Equal(got, []string{"run_started", "mcp.resource_list_changed", "mcp.resource_updated", "run_finished"}) {
-		t.Errorf("%v", got)
-	}
-	if got := r.kinds(over.RunID()); len(got) != 2 {
-		t.Errorf("%v", got)
-	}
+	expect.Same(t, r.kinds(live.RunID()), []string{"run_started", "mcp.resource_list_changed", "mcp.resource_updated", "run_finished"})
+	got := r.kinds(over.RunID())
+	expect.True(t, len(got) == 2, "%v", got)
 }

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
@@ -37,9 +38,7 @@ func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
 
 			calls, err := r.Calls(ctx, acme, dag.Query{Run: rec.RunID()})
 			r.No(err)
-			if len(calls.Items) != 1 {
-				t.Fatalf("%d calls", len(calls.Items))
-			}
+			expect.Must(t, len(calls.Items) == 1, "%d calls", len(calls.Items))
 			of := calls.Items[0]
 			down, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: of.CallEvent}, Depth: 1, Down: true})
 			r.No(err)
@@ -49,9 +48,7 @@ func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
 					about++
 				}
 			}
-			if about < 2 {
-				t.Errorf("%d decisions are about the call: %+v", about, down.Steps)
-			}
+			expect.True(t, about >= 2, "%d decisions are about the call: %+v", about, down.Steps)
 			up, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: of.ResultEvent}, Depth: 50})
 			r.No(err)
 			page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID()})

@@ -162,9 +162,8 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 	}
 	for agent, want := range map[string]int{"agent-3": 1, "agent-4": 0} { // which have lists of their own
 		got, err := r.Forks(t.Context(), acme, core.Filter{Agent: agent})
-		if r.No(err); got.Info.Total != want || len(got.Items) != want {
-			t.Errorf("%d forks of %s, want %d", got.Info.Total, agent, want)
-		}
+		r.No(err)
+		expect.True(t, got.Info.Total == want && len(got.Items) == want, "%d forks of %s, want %d", got.Info.Total, agent, want)
 	}
 	for status, want := range map[string]int{"timeout": 1, "replaced": 1, "open": 1, "error": 0} {
 		got, err := r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: status}})
@@ -174,9 +173,8 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 		}
 	}
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	if r.No(err); len(deltas) > 0 {
-		t.Error(deltas)
-	}
+	r.No(err)
+	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
 // pad fills up more than a block.
@@ -245,9 +243,8 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 		expect.Is(t, find(), 900, "are found with some, want 900")
 	}
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	if r.No(err); len(deltas) > 0 {
-		t.Error(deltas)
-	}
+	r.No(err)
+	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
 // TestWhatIsErasedIsInNoPiece has the pieces of a block written anew.
@@ -267,20 +264,16 @@ func TestWhatIsErasedIsInNoPiece(t *testing.T) {
 	}
 	before := row()
 	of := &record.Subject{Name: "ada", Task: func(*audit.Tx, string) (record.Whose, bool, error) { return record.NotTheirs, true, nil }}
-	if _, n, err := r.Erasers()[0].Erase(t.Context(), alice, of, nil); err != nil || n == 0 {
-		t.Fatal(n, err)
-	}
-	if after := row(); len(after) == 0 || slices.Equal(before, after) {
-		t.Error("the pieces of an erased text are left")
-	}
+	_, n, err := r.Erasers()[0].Erase(t.Context(), alice, of, nil)
+	expect.Must(t, err == nil && n != 0, "%v %v", n, err)
+	after := row()
+	expect.True(t, len(after) != 0 && !slices.Equal(before, after), "the pieces of an erased text are left")
 	p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "xylophone"}})
-	if r.No(err); p.Info.Total > 0 {
-		t.Error("what was erased is found")
-	}
+	r.No(err)
+	expect.True(t, p.Info.Total <= 0, "what was erased is found")
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	if r.No(err); len(deltas) > 0 {
-		t.Error(deltas)
-	}
+	r.No(err)
+	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
 func TestABlockOfLargeEventsIsLookedThrough(t *testing.T) {
@@ -296,12 +289,10 @@ func TestABlockOfLargeEventsIsLookedThrough(t *testing.T) {
 	}
 	for text, want := range map[string]int{"needle-77x": 1, "zebra": 0} {
 		p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: text}})
-		if r.No(err); p.Info.Total != want {
-			t.Errorf("%q is in %d events, want %d", text, p.Info.Total, want)
-		}
+		r.No(err)
+		expect.True(t, p.Info.Total == want, "%q is in %d events, want %d", text, p.Info.Total, want)
 	}
 	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	if r.No(err); len(deltas) > 0 {
-		t.Error(deltas)
-	}
+	r.No(err)
+	expect.True(t, len(deltas) == 0, "%v", deltas)
 }

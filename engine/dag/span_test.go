@@ -54,15 +54,12 @@ func TestWhatHeldAtATimeIsFound(t *testing.T) {
 			}
 			err := reader{tx}.at(1, base.Add(time.Duration(at)*time.Microsecond), func(s span) (bool, error) {
 				got = append(got, int(s.pos))
-				if i := int(s.pos); s.id != fmt.Sprint(i) || s.from.Sub(base).Microseconds() != all[i].from {
-					t.Errorf("span %d: %+v", i, s)
-				}
+				i := int(s.pos)
+				expect.True(t, s.id == fmt.Sprint(i) && s.from.Sub(base).Microseconds() == all[i].from, "span %d: %+v", i, s)
 				return true, nil
 			})
 			slices.Sort(got)
-			if err != nil || !slices.Equal(got, want) {
-				t.Fatalf("at %d: %v, want %v (%v)", at, got, want, err)
-			}
+			expect.Must(t, err == nil && slices.Equal(got, want), "at %d: %v, want %v (%v)", at, got, want, err)
 		}
 		return nil
 	})

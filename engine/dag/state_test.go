@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // Every kind that a state looks into stands often enough between two states
@@ -61,11 +62,9 @@ func TestAStateAsOfThenIsWhatItWasThen(t *testing.T) {
 	for id, want := range then {
 		s, err := r.At(ctx, acme, id)
 		r.No(err)
-		if got := core.MustEncode(s.Run); !bytes.Equal(got, want) {
-			t.Errorf("as of %s:\n%s\nwas\n%s", id, got, want)
-		}
-		if got := core.MustEncode(s.Agent.Runs[0]); !bytes.Equal(got, want) {
-			t.Errorf("of the agent as of %s:\n%s\nwas\n%s", id, got, want)
-		}
+		got := core.MustEncode(s.Run)
+		expect.True(t, bytes.Equal(got, want), "as of %s:\n%s\nwas\n%s", id, got, want)
+		got = core.MustEncode(s.Agent.Runs[0])
+		expect.True(t, bytes.Equal(got, want), "of the agent as of %s:\n%s\nwas\n%s", id, got, want)
 	}
 }

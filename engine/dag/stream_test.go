@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // lines are n events of a run, one a line; those numbered in bad say what they say.
@@ -49,13 +50,11 @@ func TestAStreamOfEventsIsTakenInByBatches(t *testing.T) {
 			if got != c.first || (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%+v, %v; want %+v, %s", got, err, c.first, c.says)
 			}
-			if want := int(got.Events+dag.MaxBatch-1) / dag.MaxBatch; steps != want {
-				t.Errorf("told %d times, want %d", steps, want)
-			}
+			want := int(got.Events+dag.MaxBatch-1) / dag.MaxBatch
+			expect.True(t, steps == want, "told %d times, want %d", steps, want)
 			again, err := stream(lines(n, nil))
-			if r.No(err); again.Events != n || again.New != n-c.first.New {
-				t.Errorf("again: %+v", again)
-			}
+			r.No(err)
+			expect.True(t, again.Events == n && again.New == n-c.first.New, "again: %+v", again)
 		})
 	}
 }
@@ -64,7 +63,6 @@ func TestAnAgentsStreamSpeaksForItselfAlone(t *testing.T) {
 	r := newRig(t)
 	by := alice
 	by.Kind, by.Name = "agent", "bob"
-	if _, err := r.EmitStream(t.Context(), by, dag.ReadEvents(lines(1, nil)), func(dag.Emitted) {}); err == nil || !strings.Contains(err.Error(), "can't speak for") {
-		t.Error(err)
-	}
+	_, err := r.EmitStream(t.Context(), by, dag.ReadEvents(lines(1, nil)), func(dag.Emitted) {})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "can't speak for"), "%v", err)
 }

@@ -45,16 +45,14 @@ tool_call open
 		s.No(q.Subject(subject))
 		page, err := s.Timeline(t.Context(), acme, q)
 		s.No(err)
-		if got := axis(page.Items); got != want {
-			t.Errorf("%s:\n%swant\n%s", subject, got, want)
-		}
+		got := axis(page.Items)
+		expect.True(t, got == want, "%s:\n%swant\n%s", subject, got, want)
 	}
 	s.emit(s.head("ada", "r-1"), &dag.RunFinished{Exit: "error"})
 	page, err := s.Timeline(t.Context(), acme, dag.Query{Run: "r-1", Filter: core.Filter{Page: 10, Size: 1}})
 	s.No(err)
-	if got := axis(page.Items); got != "run_finished error 9000ms\n" || page.Info.Total != 10 {
-		t.Errorf("the end is %q of %d", got, page.Info.Total)
-	}
+	got := axis(page.Items)
+	expect.True(t, got == "run_finished error 9000ms\n" && page.Info.Total == 10, "the end is %q of %d", got, page.Info.Total)
 	raw, err := core.Encode(page.Items[0])
 	s.No(err)
 	expect.Has(t, string(raw), `"took_ms":9000,"status_of":"error"}`, "as JSON", raw)
@@ -78,18 +76,15 @@ func TestAModelRequestThatFailedIsNotOK(t *testing.T) {
 	for _, s := range []dag.CallStatus{dag.CallError, dag.CallOK} {
 		page, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: string(dag.KindModelResponse), Status: string(s)}})
 		r.No(err)
-		if page.Info.Total != 1 || page.Items[0].Event.Body.(*dag.ModelResponse).Status != s {
-			t.Errorf("%d responses are %s", page.Info.Total, s)
-		}
+		expect.True(t, page.Info.Total == 1 && page.Items[0].Event.Body.(*dag.ModelResponse).Status == s, "%d responses are %s", page.Info.Total, s)
 	}
 }
 
 func TestATimelineIsOfSomething(t *testing.T) {
 	for _, name := range []string{"", "run", "run:", "queue:x", "r-1"} {
 		var q dag.Query
-		if err := q.Subject(name); err == nil || !strings.Contains(err.Error(), "run:ID, task:ID, agent:NAME, session:ID") {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := q.Subject(name)
+		expect.True(t, err != nil && strings.Contains(err.Error(), "run:ID, task:ID, agent:NAME, session:ID"), "%q: %v", name, err)
 	}
 }
 
@@ -102,9 +97,7 @@ func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
 	s.No(s.Subject(t.Context(), acme, "ada", &q))
 	page, err := s.Timeline(t.Context(), acme, q)
 	s.No(err)
-	if len(page.Items) != 1 || page.Items[0].Event.EventID != later.EventID {
-		t.Errorf("%+v", page.Items)
-	}
+	expect.True(t, len(page.Items) == 1 && page.Items[0].Event.EventID == later.EventID, "%+v", page.Items)
 	for _, name := range []string{"", "eve", "r-1", "run:", "queue:x"} {
 		q := dag.Query{}
 		err := s.Subject(t.Context(), acme, name, &q)
@@ -113,7 +106,6 @@ func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
 		}
 	}
 	q = dag.Query{}
-	if s.No(s.Subject(t.Context(), acme, "agent:ada", &q)); q.Agent != "ada" || q.Run != "" {
-		t.Errorf("%+v", q)
-	}
+	s.No(s.Subject(t.Context(), acme, "agent:ada", &q))
+	expect.True(t, q.Agent == "ada" && q.Run == "", "%+v", q)
 }

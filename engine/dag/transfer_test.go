@@ -61,9 +61,8 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ahead := &shelf{took: cancel}
 	expect.Err(t, export(ahead, ctx), context.Canceled, "an export that was canceled after its first event")
-	if n := len(ahead.all); n > most {
-		t.Errorf("an export reads %d events of 1 MiB at once, want %d at most", n, most)
-	}
+	n := len(ahead.all)
+	expect.True(t, n <= most, "an export reads %d events of 1 MiB at once, want %d at most", n, most)
 	whole := &shelf{took: func() {}}
 	r.No(export(whole, t.Context()))
 

@@ -46,9 +46,8 @@ func (r *rig) openRuns(agent, task string) (ofAgent, ofTask string) {
 func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 	r := newRig(t)
 	run := r.started(dag.RunInfo{AgentID: "sub", TaskID: "task-1", AskedBy: "alice", AskedKind: "operator"}, false)
-	if a, task := r.openRuns("sub", "task-1"); a != run || task != "" {
-		t.Errorf("open are %q and %q", a, task)
-	}
+	a, task := r.openRuns("sub", "task-1")
+	expect.True(t, a == run && task == "", "open are %q and %q", a, task)
 	r.within(run, func(w *dag.Within) error {
 		return w.Say(dag.ListMain, dag.RoleUser, []dag.ContentPart{{Type: "text", Text: "go"}})
 	})
@@ -60,9 +59,8 @@ func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 	r.within(run, func(w *dag.Within) error { return w.Call("", "skill", "late", "x-3", nil) })
 	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "tool_call", "tool_result canceled", "interruption", "run_finished"}
 	expect.Same(t, r.kinds(run), want)
-	if a, task := r.openRuns("sub", "task-1"); a+task != "" {
-		t.Errorf("still open are %q and %q", a, task)
-	}
+	a, task = r.openRuns("sub", "task-1")
+	expect.True(t, a+task == "", "still open are %q and %q", a, task)
 	page, err := r.Events(t.Context(), acme, dag.Query{Run: run})
 	r.No(err)
 	last := page.Items[len(page.Items)-1].Event.EventID
@@ -73,9 +71,7 @@ func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 		got = append(got, s.Node.ID)
 	}
 	for _, e := range page.Items[:len(page.Items)-1] {
-		if !slices.Contains(got, e.Event.EventID) {
-			t.Errorf("the run's %s did not lead to its end, as it seems: %v", e.Event.Kind, got)
-		}
+		expect.True(t, slices.Contains(got, e.Event.EventID), "the run's %s did not lead to its end, as it seems: %v", e.Event.Kind, got)
 	}
 }
 
@@ -94,9 +90,7 @@ func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
 	r.Open()
 	r.No(r.Recover(ctx, acme))
 	_, run := r.openRuns("ada", "task-1")
-	if run != rec.RunID() {
-		t.Fatalf("the attempt is %q", run)
-	}
+	expect.Must(t, run == rec.RunID(), "the attempt is %q", run)
 	r.within(run, func(w *dag.Within) error {
 		return w.Note("result", "task-1", "result", map[string]string{"status": "succeeded"})
 	})
@@ -104,9 +98,8 @@ func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
 	want := "run_started history_append tool_call tool_result ok history_append history_append interruption run_finished"
 	expect.Is(t, strings.Join(r.kinds(run), " "), want)
 	r.No(next.Rest(ctx))
-	if _, task := r.openRuns("ada", "task-1"); task != next.RunID() {
-		t.Errorf("the attempt is %q", task)
-	}
+	_, task := r.openRuns("ada", "task-1")
+	expect.True(t, task == next.RunID(), "the attempt is %q", task)
 }
 
 func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
@@ -134,9 +127,7 @@ func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
 			seen[s.Node.ID] = true
 		}
 		for _, e := range page.Items[:len(page.Items)-2] {
-			if !seen[e.Event.EventID] {
-				t.Errorf("%s does not lead back to a %s", from, e.Event.Kind)
-			}
+			expect.True(t, seen[e.Event.EventID], "%s does not lead back to a %s", from, e.Event.Kind)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestADiffIsUnified(t *testing.T) {
@@ -19,9 +21,8 @@ func TestADiffIsUnified(t *testing.T) {
 			"f\n@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-z\n+Z",
 		},
 	} {
-		if got := Unified("f", c.before, c.after, 1<<16); got != c.want {
-			t.Errorf("%q to %q:\n%s\nwant\n%s", c.before, c.after, got, c.want)
-		}
+		got := Unified("f", c.before, c.after, 1<<16)
+		expect.True(t, got == c.want, "%q to %q:\n%s\nwant\n%s", c.before, c.after, got, c.want)
 	}
 }
 
@@ -68,15 +69,12 @@ func TestADiffLeadsFromOneTextToTheOther(t *testing.T) {
 			b = slices.Replace(b, i, min(i+rng.IntN(3), len(b)), text(rng.IntN(3))...)
 		}
 		got, err := patched(a, hunks(Lines(a, b)))
-		if err != nil || !slices.Equal(got, b) {
-			t.Fatalf("%q to %q gives %q, %v", a, b, got, err)
-		}
+		expect.Must(t, err == nil && slices.Equal(got, b), "%q to %q gives %q, %v", a, b, got, err)
 	}
 }
 
 func TestALargeDiffIsBounded(t *testing.T) {
 	a, b := strings.Repeat("old\n", 200_000), strings.Repeat("new\n", 200_000)
-	if got := Unified("f", a, b, 1<<16); len(got) > 1<<16+8 || !strings.HasPrefix(got, "f\n@@ -1,200000 +1,200000 @@\n-old\n") {
-		t.Errorf("%d bytes: %.60q", len(got), got)
-	}
+	got := Unified("f", a, b, 1<<16)
+	expect.True(t, len(got) <= 1<<16+8 && strings.HasPrefix(got, "f\n@@ -1,200000 +1,200000 @@\n-old\n"), "%d bytes: %.60q", len(got), got)
 }

@@ -59,9 +59,7 @@ span: 1m30s
 		"\n\"texts\": {\"A\": 1, \"B\": \"\"}, \"raw\": " + want["raw"].(string) + ",\n\"span\": \"1m30s\"}"
 	for file, text := range map[string]string{"a.yaml": yaml, "a.json": json, "A.JSON": json} {
 		got, err := read(file, text)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %v\n got %v\nwant %v", file, err, got, want)
-		}
+		expect.True(t, err == nil && reflect.DeepEqual(got, want), "%s: %v\n got %v\nwant %v", file, err, got, want)
 	}
 }
 
@@ -112,9 +110,7 @@ nothing: 1
 	} {
 		_, err := read(file, c.text)
 		var e *core.Error
-		if !errors.As(err, &e) || e.Code != core.InvalidInput {
-			t.Fatalf("%v", err)
-		}
+		expect.Must(t, errors.As(err, &e) && e.Code == core.InvalidInput, "%v", err)
 		lines := strings.Split(err.Error(), "\n")
 		ok := len(lines) == len(c.want)
 		for i := range lines {
@@ -144,17 +140,13 @@ func TestWhatIsNoDocumentIsRefusedClearly(t *testing.T) {
 		strings.Repeat(" ", most+1):   "1: file: larger than 65536 bytes",
 		"{\"text\": \"" + strings.Repeat("x", most-20) + "\"": "1: file: not valid JSON: ",
 	} {
-		if _, err := read("a.json", text); err == nil || !strings.HasPrefix(err.Error(), "a.json:"+want) {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
+		_, err := read("a.json", text)
+		expect.True(t, err != nil && strings.HasPrefix(err.Error(), "a.json:"+want), "%.40q: %v, want %s", text, err, want)
 	}
-	if _, err := read("a.yaml", "text: a\n"+strings.Repeat("\n", 10_000)); err == nil || err.Error() != "a.yaml:10001: file: more than 10000 lines" {
-		t.Errorf("%v", err)
-	}
+	_, err := read("a.yaml", "text: a\n"+strings.Repeat("\n", 10_000))
+	expect.True(t, err != nil && err.Error() == "a.yaml:10001: file: more than 10000 lines", "%v", err)
 	long := `{"text": "` + strings.Repeat("x", 40<<10) + `"}`
-	if got, err := read("a.json", long); err != nil || len(got["text"].(string)) != 40<<10 {
-		t.Errorf("a long line of JSON: %v", err)
-	}
+	expect.Is(t, len(expect.Of(read("a.json", long))(t)["text"].(string)), 40<<10, "a long line of JSON")
 }
 
 func TestAReportIsBounded(t *testing.T) {
@@ -163,13 +155,10 @@ func TestAReportIsBounded(t *testing.T) {
 		fmt.Fprintf(&text, "f%d: 1\n", i)
 	}
 	_, err := read("a.yaml", text.String())
-	if n := strings.Count(err.Error(), "\n"); n != 49 {
-		t.Errorf("%d lines", n+1)
-	}
+	n := strings.Count(err.Error(), "\n")
+	expect.True(t, n == 49, "%d lines", n+1)
 	_, err = read("a.yaml", "text: a\ncount: "+strings.Repeat("9", 10_000))
-	if err == nil || len(err.Error()) > 300 {
-		t.Errorf("%.400s", err)
-	}
+	expect.True(t, err != nil && len(err.Error()) <= 300, "%.400s", err)
 }
 
 func TestProblemsOfSeveralFilesStayTogether(t *testing.T) {
@@ -177,18 +166,14 @@ func TestProblemsOfSeveralFilesStayTogether(t *testing.T) {
 		return document.Problem{File: file, Line: line, Field: "f", Message: "m"}
 	}
 	err := document.Err([]document.Problem{p("b", 9), p("a", 2), p("b", 1), p("a", 1)})
-	if want := "b:1: f: m\nb:9: f: m\na:1: f: m\na:2: f: m"; err.Error() != want {
-		t.Errorf("%s", err)
-	}
+	expect.True(t, err.Error() == "b:1: f: m\nb:9: f: m\na:1: f: m\na:2: f: m", "%s", err)
 }
 
 func TestFindGoesAsFarAsItCan(t *testing.T) {
 	r := document.NewReader("a.yaml")
 	root, _ := r.Parse([]byte("a:\n  - b:\n      c: 1\n"), most)
 	for path, want := range map[string]int{"a": 2, "a 0 b c": 3, "a 0 b d": 3, "a 5": 2, "x": 1} {
-		if at := root.Find(strings.Fields(path)...); at.Line() != want {
-			t.Errorf("%s: line %d, want %d", path, at.Line(), want)
-		}
+		expect.Is(t, root.Find(strings.Fields(path)...).Line(), want, path, "line")
 	}
 	if v := root.Find("a", "0", "b"); v.Path() != "a[0].b" || v.Kind() != document.Mapping {
 		t.Errorf("%s %s", v.Path(), v.Kind())
@@ -218,15 +203,12 @@ func FuzzParse(f *testing.F) {
 			}
 			lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 			for _, p := range r.Problems() {
-				if p.Line < 1 || p.Line > lines || p.Field == "" || p.Message == "" || len(p.Message) > 1000 {
-					t.Fatalf("%q: %+v", text, p)
-				}
+				expect.Must(t, p.Line >= 1 && p.Line <= lines && p.Field != "" && p.Message != "" && len(p.Message) <= 1000, "%q: %+v", text, p)
 			}
 			if raw != nil && file == "a.json" {
 				if canon, err := core.Canonical(raw); err == nil {
-					if want, err := core.Canonical([]byte(text)); err != nil || string(want) != string(canon) {
-						t.Fatalf("%q: %s %v", text, canon, err)
-					}
+					want, err := core.Canonical([]byte(text))
+					expect.Must(t, err == nil && string(want) == string(canon), "%q: %s %v", text, canon, err)
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/egress"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/expect"
 )
 
 func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
@@ -23,35 +24,27 @@ func TestTheFirstContactIsAPersonsToAllow(t *testing.T) {
 		a.Intent != "curl of ada connects to api.example:443" || a.StartBy.Sub(w.clock.Now()) != egress.Patience {
 		t.Errorf("%+v", a)
 	}
-	if _, how := a.Ends(); how != "void: the connection is given up" {
-		t.Error(how)
-	}
+	_, how := a.Ends()
+	expect.True(t, how == "void: the connection is given up", "%v", how)
 	w.answer(a.ApprovalID, judge.Answer{Approve: true})
-	if v := <-first; !v.Allowed || v.Private {
-		t.Errorf("%+v", v)
-	}
-	if v := <-second; !v.Allowed {
-		t.Errorf("both waited for the one answer: %+v", v)
-	}
-	if all := w.log("egress.allowed"); len(all) != 1 || !strings.Contains(string(all[0].Payload), a.ApprovalID) || all[0].Actor != "ada" {
-		t.Errorf("%v", all)
-	}
+	v := <-first
+	expect.True(t, v.Allowed && !v.Private, "%+v", v)
+	v = <-second
+	expect.True(t, v.Allowed, "both waited for the one answer: %+v", v)
+	all := w.log("egress.allowed")
+	expect.True(t, len(all) == 1 && strings.Contains(string(all[0].Payload), a.ApprovalID) && all[0].Actor == "ada", "%v", all)
 	for range 20 { // a package manager's connections
-		if v := <-w.asks(ada, "api.example", 443); !v.Allowed || !v.Asked {
-			t.Errorf("a yes holds for the run: %+v", v)
-		}
+		v := <-w.asks(ada, "api.example", 443)
+		expect.True(t, v.Allowed && v.Asked, "a yes holds for the run: %+v", v)
 	}
 	third := w.asks(ada, "api.example", 80) // another port is another service
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "enough"})
-	if v := <-third; v.Allowed || v.Reason != "denied by alice: enough" {
-		t.Errorf("%+v", v)
-	}
-	if v := <-w.asks(ada, "api.example", 80); v.Allowed || v.Reason != "denied by alice: enough" {
-		t.Errorf("a no holds for the run: %+v", v)
-	}
-	if all := w.log("egress.refused"); len(all) != 1 {
-		t.Errorf("the same refusal is told once: %v", all)
-	}
+	v = <-third
+	expect.True(t, !v.Allowed && v.Reason == "denied by alice: enough", "%+v", v)
+	v = <-w.asks(ada, "api.example", 80)
+	expect.True(t, !v.Allowed && v.Reason == "denied by alice: enough", "a no holds for the run: %+v", v)
+	all = w.log("egress.refused")
+	expect.True(t, len(all) == 1, "the same refusal is told once: %v", all)
 	other := ada
 	other.Run = "r2"
 	again := w.asks(other, "api.example", 443)
@@ -64,14 +57,12 @@ func TestAnAnswerMayHoldForLongerThanTheRun(t *testing.T) {
 	waits := w.asks(ada, "long.example", 443)
 	a := w.open(1)[0]
 	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
-	if v := <-waits; !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-waits
+	expect.True(t, v.Allowed, "%+v", v)
 	next := ada
 	next.Run, next.Process = "r2", "git"
-	if v := <-w.asks(next, "long.example", 443); !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-w.asks(next, "long.example", 443)
+	expect.True(t, v.Allowed, "%+v", v)
 	bob := next
 	bob.Agent, bob.Run = "bob", "r3"
 	waits = w.asks(bob, "long.example", 443)
@@ -81,12 +72,10 @@ func TestAnAnswerMayHoldForLongerThanTheRun(t *testing.T) {
 	from.Task = w.task()
 	waits = w.asks(from, "free.example", 443)
 	a = w.open(1)[0]
-	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 1}}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("any yes holds for the run: %v", err)
-	}
-	if _, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"host":"x"}`)}); !errors.Is(err, core.Kind(core.InvalidInput)) {
-		t.Errorf("a connection goes where it goes: %v", err)
-	}
+	_, err := w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "run", Expires: time.Hour, MaxUses: 1}})
+	expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)), "any yes holds for the run: %v", err)
+	_, err = w.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"host":"x"}`)})
+	expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)), "a connection goes where it goes: %v", err)
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
 	<-waits
 }
@@ -110,18 +99,14 @@ func (idle) Start(context.Context, swarm.Job) (swarm.Work, error) { return nil, 
 func TestWithNobodyThereItIsDeniedInTime(t *testing.T) {
 	w := open(t, "", 20*time.Millisecond)
 	for range 3 {
-		if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "nobody answered within 20ms" {
-			t.Errorf("%+v", v)
-		}
+		v := <-w.asks(ada, "api.example", 443)
+		expect.True(t, !v.Allowed && v.Reason == "nobody answered within 20ms", "%+v", v)
 	}
-	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "nobody answered 3 questions about it" {
-		t.Errorf("%+v", v)
-	}
+	v := <-w.asks(ada, "api.example", 443)
+	expect.True(t, !v.Allowed && v.Reason == "nobody answered 3 questions about it", "%+v", v)
 	w.open(0)
 	all, err := w.Judge.Approvals(t.Context(), acme, core.Filter{Status: "void"})
-	if err != nil || len(all.Items) != 3 {
-		t.Errorf("a question whose connection is gone can't be answered: %+v %v", all.Items, err)
-	}
+	expect.True(t, err == nil && len(all.Items) == 3, "a question whose connection is gone can't be answered: %+v %v", all.Items, err)
 }
 
 func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
@@ -131,15 +116,13 @@ func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
 	go func() { done <- w.Egress.Decide(ctx, ada, whole(target(t, "api.example", 443))) }()
 	w.open(1)
 	cancel()
-	if v := <-done; v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-done
+	expect.True(t, !v.Allowed, "%+v", v)
 	w.open(0)
 	waits := w.asks(ada, "api.example", 443)
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
-	if v := <-waits; !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-waits
+	expect.True(t, v.Allowed, "%+v", v)
 }
 
 func TestOneRunAsksOnlySoMuch(t *testing.T) {
@@ -149,18 +132,15 @@ func TestOneRunAsksOnlySoMuch(t *testing.T) {
 		waits = append(waits, w.asks(ada, fmt.Sprintf("h%d.example", i), 443))
 	}
 	w.names(16)
-	if v := <-w.asks(ada, "more.example", 443); v.Allowed || v.Reason != "a question about 16 hosts is open already" {
-		t.Errorf("%+v", v)
-	}
+	v := <-w.asks(ada, "more.example", 443)
+	expect.True(t, !v.Allowed && v.Reason == "a question about 16 hosts is open already", "%+v", v)
 	w.no(w.Egress.Close())
 	for _, done := range waits {
-		if v := <-done; v.Allowed || v.Reason != "the engine stops" {
-			t.Errorf("%+v", v)
-		}
+		v := <-done
+		expect.True(t, !v.Allowed && v.Reason == "the engine stops", "%+v", v)
 	}
-	if v := <-w.asks(ada, "late.example", 443); v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-w.asks(ada, "late.example", 443)
+	expect.True(t, !v.Allowed, "%+v", v)
 }
 
 func TestNothingBeginsInAnEmergencyStop(t *testing.T) {
@@ -168,9 +148,8 @@ func TestNothingBeginsInAnEmergencyStop(t *testing.T) {
 	w.put(egress.Allow, "api.example")
 	_, err := w.Swarm.EStops.Press(t.Context(), alice, "drill")
 	w.no(err)
-	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "the emergency stop is on" {
-		t.Errorf("%+v", v)
-	}
+	v := <-w.asks(ada, "api.example", 443)
+	expect.True(t, !v.Allowed && v.Reason == "the emergency stop is on", "%+v", v)
 }
 
 func TestWhatARunSentIsWrittenDownWhenItEnds(t *testing.T) {
@@ -186,21 +165,14 @@ func TestWhatARunSentIsWrittenDownWhenItEnds(t *testing.T) {
 	w.no(w.Egress.EndRun(t.Context(), acme, "r1"))
 	w.no(w.Egress.EndRun(t.Context(), acme, "r1")) // once
 	page, err := w.Audit.List(t.Context(), acme, core.Filter{Kind: "egress.used", Size: 1})
-	if err != nil || page.Info.Total != 101 {
-		t.Errorf("%d events %v", page.Info.Total, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 101, "%d events %v", page.Info.Total, err)
 	sums, err := w.Audit.List(t.Context(), acme, core.Filter{Kind: "egress.used", Task: "api.example:443"})
-	if err != nil || len(sums.Items) != 1 {
-		t.Fatalf("%v %v", sums.Items, err)
-	}
+	expect.Must(t, err == nil && len(sums.Items) == 1, "%v %v", sums.Items, err)
 	for _, part := range []string{`"connections":2`, `"sent_bytes":20`, `"received_bytes":200`, `"run":"r1"`, `"agent":"ada"`} {
-		if !strings.Contains(string(sums.Items[0].Payload), part) {
-			t.Errorf("%s is missing in %s", part, sums.Items[0].Payload)
-		}
+		expect.True(t, strings.Contains(string(sums.Items[0].Payload), part), "%s is missing in %s", part, sums.Items[0].Payload)
 	}
-	if got := w.log("egress.refused"); len(got) != 1 || !strings.Contains(string(got[0].Payload), `"rule":"bad.example"`) {
-		t.Errorf("%v", got)
-	}
+	got := w.log("egress.refused")
+	expect.True(t, len(got) == 1 && strings.Contains(string(got[0].Payload), `"rule":"bad.example"`), "%v", got)
 }
 
 func TestAProcessNameIsWhatCanBeShown(t *testing.T) {
@@ -209,9 +181,7 @@ func TestAProcessNameIsWhatCanBeShown(t *testing.T) {
 	from.Process = "e\x1b[2Jv\u202eil\xff" + strings.Repeat("x", 100)
 	waits := w.asks(from, "api.example", 443)
 	a := w.open(1)[0]
-	if strings.ContainsAny(a.Intent, "\x1b\u202e") || len(a.Intent) > 120 {
-		t.Errorf("%q", a.Intent)
-	}
+	expect.True(t, !strings.ContainsAny(a.Intent, "\x1b\u202e") && len(a.Intent) <= 120, "%q", a.Intent)
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
 	<-waits
 }
@@ -221,24 +191,19 @@ func TestARuleSettlesTheQuestionsThatItAnswers(t *testing.T) {
 	yes, no, other := w.asks(ada, "yes.example", 443), w.asks(ada, "no.example", 443), w.asks(ada, "other.example", 443)
 	a := w.names(3)
 	w.put(egress.Allow, "yes.example")
-	if v := <-yes; !v.Allowed || v.Asked {
-		t.Errorf("%+v", v)
-	}
+	v := <-yes
+	expect.True(t, v.Allowed && !v.Asked, "%+v", v)
 	w.put(egress.Deny, "no.example")
-	if v := <-no; v.Allowed || !strings.Contains(v.Reason, "egress rule no.example") {
-		t.Errorf("%+v", v)
-	}
+	v = <-no
+	expect.True(t, !v.Allowed && strings.Contains(v.Reason, "egress rule no.example"), "%+v", v)
 	w.answer(a.ApprovalID, judge.Answer{Approve: true})
-	if v := <-other; !v.Allowed || !v.Asked {
-		t.Errorf("%+v", v)
-	}
-	if v := <-w.asks(ada, "no.example", 443); v.Allowed {
-		t.Errorf("a rule that denies wins over a yes: %+v", v)
-	}
+	v = <-other
+	expect.True(t, v.Allowed && v.Asked, "%+v", v)
+	v = <-w.asks(ada, "no.example", 443)
+	expect.True(t, !v.Allowed, "a rule that denies wins over a yes: %+v", v)
 	w.put(egress.Deny, "other.example")
-	if v := <-w.asks(ada, "other.example", 443); v.Allowed {
-		t.Errorf("and over one that was given before: %+v", v)
-	}
+	v = <-w.asks(ada, "other.example", 443)
+	expect.True(t, !v.Allowed, "and over one that was given before: %+v", v)
 }
 
 func TestABurstIsOneQuestionThatNamesAllHosts(t *testing.T) {
@@ -248,18 +213,15 @@ func TestABurstIsOneQuestionThatNamesAllHosts(t *testing.T) {
 		waits = append(waits, w.asks(ada, fmt.Sprintf("h%d.example", i%3), 443))
 	}
 	a := w.names(3)
-	if h := a.Subject.Headline; !strings.HasPrefix(h, "connect to h") || strings.Count(h, ".example:443") != 3 || !strings.HasSuffix(h, " for ada") {
-		t.Error(h)
-	}
+	h := a.Subject.Headline
+	expect.True(t, strings.HasPrefix(h, "connect to h") && strings.Count(h, ".example:443") == 3 && strings.HasSuffix(h, " for ada"), "%v", h)
 	w.answer(a.ApprovalID, judge.Answer{Approve: true, Digest: a.Digest})
 	for _, done := range waits {
-		if v := <-done; !v.Allowed {
-			t.Errorf("%+v", v)
-		}
+		v := <-done
+		expect.True(t, v.Allowed, "%+v", v)
 	}
-	if all := w.log("egress.allowed"); len(all) != 3 {
-		t.Errorf("each host is in the log: %v", all)
-	}
+	all := w.log("egress.allowed")
+	expect.True(t, len(all) == 3, "each host is in the log: %v", all)
 }
 
 func TestAnAnswerHoldsForTheHostsThatWereShownAlone(t *testing.T) {
@@ -268,23 +230,19 @@ func TestAnAnswerHoldsForTheHostsThatWereShownAlone(t *testing.T) {
 	shown := w.names(1)
 	second := w.asks(ada, "second.example", 443)
 	both := w.names(2)
-	if _, err := w.Judge.Answer(t.Context(), alice, shown.ApprovalID, judge.Answer{Approve: true}); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("what was shown is not what would be approved: %v", err)
-	}
-	if old, err := w.Judge.Approval(t.Context(), acme, shown.ApprovalID); err != nil || old.VoidReason != "another question, which names more, takes its place" {
-		t.Errorf("%+v %v", old, err)
-	}
+	_, err := w.Judge.Answer(t.Context(), alice, shown.ApprovalID, judge.Answer{Approve: true})
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)), "what was shown is not what would be approved: %v", err)
+	old, err := w.Judge.Approval(t.Context(), acme, shown.ApprovalID)
+	expect.True(t, err == nil && old.VoidReason == "another question, which names more, takes its place", "%+v %v", old, err)
 	w.answer(both.ApprovalID, judge.Answer{Approve: true})
 	for _, done := range []<-chan egress.Verdict{first, second} {
-		if v := <-done; !v.Allowed {
-			t.Errorf("%+v", v)
-		}
+		v := <-done
+		expect.True(t, v.Allowed, "%+v", v)
 	}
 	third := w.asks(ada, "third.example", 443)
 	w.answer(w.names(1).ApprovalID, judge.Answer{Reason: "enough"})
-	if v := <-third; v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-third
+	expect.True(t, !v.Allowed, "%+v", v)
 }
 
 func TestAlwaysOfSeveralHostsIsARuleAboutEach(t *testing.T) {
@@ -292,18 +250,16 @@ func TestAlwaysOfSeveralHostsIsARuleAboutEach(t *testing.T) {
 	first, second := w.asks(ada, "a.example", 443), w.asks(ada, "b.example", 443)
 	a := w.names(2)
 	always := judge.Always{For: "anyone", Expires: time.Hour, MaxUses: 10}
-	if line := a.Offer(always).Line; !strings.Contains(line, "a.example:443") || !strings.Contains(line, "b.example:443") {
-		t.Error(line)
-	}
+	line := a.Offer(always).Line
+	expect.True(t, strings.Contains(line, "a.example:443") && strings.Contains(line, "b.example:443"), "%v", line)
 	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &always})
 	<-first
 	<-second
 	bob := ada
 	bob.Agent, bob.Run = "bob", "r2"
 	for _, host := range []string{"a.example", "b.example"} {
-		if v := <-w.asks(bob, host, 443); !v.Allowed {
-			t.Errorf("%s: %+v", host, v)
-		}
+		v := <-w.asks(bob, host, 443)
+		expect.True(t, v.Allowed, "%s: %+v", host, v)
 	}
 	other := w.asks(bob, "c.example", 443)
 	w.answer(w.names(1).ApprovalID, judge.Answer{Reason: "no"})
@@ -314,9 +270,8 @@ func TestAYesDoesNotOutlastThePolicyThatAsked(t *testing.T) {
 	w := open(t, "", 0)
 	waits := w.asks(ada, "api.example", 443)
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
-	if v := <-waits; !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-waits
+	expect.True(t, v.Allowed, "%+v", v)
 	p, err := w.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(`
 schema: 1
 name: stricter
@@ -328,11 +283,9 @@ rules:
 	_, err = w.Judge.Activate(t.Context(), alice, p.PolicyID)
 	w.no(err)
 	beside := w.asks(ada, "beside.example", 443)
-	if v := <-w.asks(ada, "api.example", 443); v.Allowed || v.Reason != "denied by rule none: No more." {
-		t.Errorf("%+v", v)
-	}
+	v = <-w.asks(ada, "api.example", 443)
+	expect.True(t, !v.Allowed && v.Reason == "denied by rule none: No more.", "%+v", v)
 	w.answer(w.names(1).ApprovalID, judge.Answer{Approve: true})
-	if v := <-beside; !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-beside
+	expect.True(t, v.Allowed, "%+v", v)
 }

@@ -47,9 +47,7 @@ func TestARequestIsWrittenInOneWay(t *testing.T) {
 	_, err := egress.NewRequest(target(t, "api.example", 443), "GET", "/"+strings.Repeat("\x01", 2000), "")
 	expect.Fails(t, err, "a path has a bound")
 	long := request(t, "GET", "/"+strings.Repeat("a", 3000), "").Shown()
-	if len(long) > 700 || long == request(t, "GET", "/"+strings.Repeat("a", 3001), "").Shown() {
-		t.Error(long)
-	}
+	expect.True(t, len(long) <= 700 && long != request(t, "GET", "/"+strings.Repeat("a", 3001), "").Shown(), "%v", long)
 }
 
 // narrow makes a rule about some requests.
@@ -101,24 +99,19 @@ func TestRulesAboutRequests(t *testing.T) {
 		{"GET", "/r.git/info/refs", "service=git-receive-pack", false},
 	} {
 		v := w.Egress.Decide(t.Context(), ada, request(t, c.method, c.path, c.query))
-		if v.Allowed != c.want || v.Asked {
-			t.Errorf("%s %s: %+v", c.method, c.path, v)
-		}
+		expect.True(t, v.Allowed == c.want && !v.Asked, "%s %s: %+v", c.method, c.path, v)
 	}
 	// A connection that nobody looks into may hold what is denied.
-	if v := w.Egress.Decide(t.Context(), ada, whole(target(t, "api.example", 443))); v.Allowed || !strings.Contains(v.Reason, "denies a part of it") {
-		t.Errorf("%+v", v)
-	}
+	v := w.Egress.Decide(t.Context(), ada, whole(target(t, "api.example", 443)))
+	expect.True(t, !v.Allowed && strings.Contains(v.Reason, "denies a part of it"), "%+v", v)
 	w.narrow(egress.Allow, "read.example", "GET", "")
-	if v := w.Egress.Decide(t.Context(), ada, whole(target(t, "read.example", 443))); v.Allowed {
-		t.Error("a rule about requests does not allow a connection in which anything may be said")
-	}
+	v = w.Egress.Decide(t.Context(), ada, whole(target(t, "read.example", 443)))
+	expect.True(t, !v.Allowed, "a rule about requests does not allow a connection in which anything may be said")
 	w.put(egress.Allow, "all.example")
 	all, err := egress.NewRequest(target(t, "all.example", 443), "DELETE", "/../x", "")
 	w.no(err)
-	if v := w.Egress.Decide(t.Context(), ada, all); !v.Allowed {
-		t.Errorf("a rule without method and path covers everything: %+v", v)
-	}
+	v = w.Egress.Decide(t.Context(), ada, all)
+	expect.True(t, v.Allowed, "a rule without method and path covers everything: %+v", v)
 }
 
 func TestReadingWithoutPushing(t *testing.T) {
@@ -136,9 +129,8 @@ func TestReadingWithoutPushing(t *testing.T) {
 		{"GET", "/team/x.tar.gz", "", true},
 		{"POST", "/team/x", "", false},
 	} {
-		if v := w.Egress.Decide(t.Context(), ada, request(t, c.method, c.path, c.query)); v.Allowed != c.want {
-			t.Errorf("%s %s: %+v", c.method, c.path, v)
-		}
+		v := w.Egress.Decide(t.Context(), ada, request(t, c.method, c.path, c.query))
+		expect.True(t, v.Allowed == c.want, "%s %s: %+v", c.method, c.path, v)
 	}
 }
 
@@ -158,23 +150,19 @@ func TestARequestThatNoRuleCoversIsAPersonsToAllow(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	w.answer(a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 10}})
-	if v := <-done; !v.Allowed || !v.Asked {
-		t.Errorf("%+v", v)
-	}
-	if v := <-ask(request(t, "POST", "/v1/y", "")); !v.Allowed {
-		t.Errorf("the answer holds for the method: %+v", v)
-	}
+	v := <-done
+	expect.True(t, v.Allowed && v.Asked, "%+v", v)
+	v = <-ask(request(t, "POST", "/v1/y", ""))
+	expect.True(t, v.Allowed, "the answer holds for the method: %+v", v)
 	done = ask(request(t, "DELETE", "/v1/x", ""))
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "no"})
-	if v := <-done; v.Allowed {
-		t.Errorf("and for no other: %+v", v)
-	}
+	v = <-done
+	expect.True(t, !v.Allowed, "and for no other: %+v", v)
 	if all := w.log("egress.allowed"); len(all) != 2 || !strings.Contains(string(all[1].Payload), `"method":"POST","path":"/v1/x"`) || strings.Contains(string(all[1].Payload), "secret") {
 		t.Errorf("%s", all[1].Payload)
 	}
-	if all := w.log("egress.refused"); len(all) != 1 || !strings.Contains(string(all[0].Payload), `"method":"DELETE"`) {
-		t.Errorf("%v", all)
-	}
+	all := w.log("egress.refused")
+	expect.True(t, len(all) == 1 && strings.Contains(string(all[0].Payload), `"method":"DELETE"`), "%v", all)
 }
 
 func TestRulesAboutRequestsAreChecked(t *testing.T) {
@@ -194,9 +182,7 @@ func TestRulesAboutRequestsAreChecked(t *testing.T) {
 	w.narrow(egress.Allow, "a.example", "PUT", "")
 	w.put(egress.Allow, "a.example", func(r *egress.Rule) { r.Opaque = true })
 	all, err := w.Egress.Rules(t.Context(), acme)
-	if err != nil || len(all) != 3 || all[1].ID() != "a.example GET,HEAD /x-%2Fy/*" {
-		t.Errorf("%+v %v", all, err)
-	}
+	expect.True(t, err == nil && len(all) == 3 && all[1].ID() == "a.example GET,HEAD /x-%2Fy/*", "%+v %v", all, err)
 	if !w.Egress.Opaque(ada, target(t, "a.example", 443)) || w.Egress.Opaque(ada, target(t, "b.example", 443)) {
 		t.Error("one host is kept from being looked into")
 	}
@@ -216,14 +202,10 @@ func FuzzNewRequest(f *testing.F) {
 			return
 		}
 		for _, text := range []string{r.Path, r.Method} {
-			if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-				t.Errorf("%q %q is kept as %q", method, path, text)
-			}
+			expect.True(t, !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }), "%q %q is kept as %q", method, path, text)
 		}
 		again, err := egress.NewRequest(to, "GET", r.Path, "")
-		if err != nil || again.Method == "GET" && again.Path != r.Path {
-			t.Errorf("%q is %q, then %q: %v", path, r.Path, again.Path, err)
-		}
+		expect.True(t, err == nil && (again.Method != "GET" || again.Path == r.Path), "%q is %q, then %q: %v", path, r.Path, again.Path, err)
 		rule := egress.Rule{Effect: egress.Deny}
 		if rule.Narrow([]string{method}, path) == nil {
 			if other := (egress.Rule{}); other.Narrow(rule.Methods, rule.Path) != nil || other.Path != rule.Path {

@@ -46,17 +46,15 @@ func TestAPresetIsForTheAgentsOfAProject(t *testing.T) {
 	w.put(egress.Allow, "npm", func(r *egress.Rule) { r.Project = "site" })
 	both := shared
 	for _, from := range []egress.Origin{ada, both} {
-		if v := <-w.asks(from, "registry.npmjs.org", 443); !v.Allowed || v.Asked {
-			t.Errorf("%+v: %+v", from, v)
-		}
+		v := <-w.asks(from, "registry.npmjs.org", 443)
+		expect.True(t, v.Allowed && !v.Asked, "%+v: %+v", from, v)
 	}
 	both.Agents = func() []string { return []string{"ada", "nobody"} }
 	w.denies(both, "registry.npmjs.org")
 	w.put(egress.Allow, "github-read")
 	read := egress.Request{Target: target(t, "github.com", 443), Method: "GET", Path: "/acme/web"}
-	if v := w.Egress.Decide(t.Context(), ada, read); !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := w.Egress.Decide(t.Context(), ada, read)
+	expect.True(t, v.Allowed, "%+v", v)
 	w.denies(ada, "github.com") // in a whole connection it could push
 }
 
@@ -92,9 +90,7 @@ func TestClosedAddressesInEveryForm(t *testing.T) {
 	} {
 		expect.Is(t, egress.Closed(netip.MustParseAddr(text)), want, text, "is")
 	}
-	if egress.Closed(netip.Addr{}) == "" {
-		t.Error("no address at all is let through")
-	}
+	expect.True(t, egress.Closed(netip.Addr{}) != "", "no address at all is let through")
 }
 
 func TestRulesDecideWithoutAPerson(t *testing.T) {
@@ -117,48 +113,34 @@ func TestRulesDecideWithoutAPerson(t *testing.T) {
 		"inside.example": {80, true, true}, "localhost": {80, false, false}, "169.254.169.254": {80, false, false}, "::1": {8080, false, false},
 	} {
 		v := w.Egress.Decide(t.Context(), ada, whole(target(t, where, want.port)))
-		if v.Allowed != want.allowed || v.Private != want.private || v.Allowed == (v.Reason != "") {
-			t.Errorf("%s: %+v", where, v)
-		}
+		expect.True(t, v.Allowed == want.allowed && v.Private == want.private && v.Allowed != (v.Reason != ""), "%s: %+v", where, v)
 	}
-	if v := w.Egress.Decide(t.Context(), ada, whole(target(t, "example.com", 80))); v.Allowed {
-		t.Error("another port is another matter")
-	}
+	expect.True(t, !w.Egress.Decide(t.Context(), ada, whole(target(t, "example.com", 80))).Allowed, "another port is another matter")
 	other := ada
 	other.Tenant = "t_none"
-	if v := w.Egress.Decide(t.Context(), other, whole(target(t, "example.com", 443))); v.Allowed {
-		t.Error("a rule holds in its tenant only")
-	}
+	expect.True(t, !w.Egress.Decide(t.Context(), other, whole(target(t, "example.com", 443))).Allowed, "a rule holds in its tenant only")
 }
 
 func TestADenyEndsWhatIsOpenAndARuleEndsByItself(t *testing.T) {
 	w := open(t, "", time.Nanosecond)
 	r, err := egress.NewRule(egress.Allow, "api.example")
 	w.no(err)
-	if r, _, err = w.Egress.Put(t.Context(), alice, r, time.Hour); err != nil || !r.ExpiresAt.After(w.clock.Now()) {
-		t.Fatalf("%+v %v", r, err)
-	}
+	r, _, err = w.Egress.Put(t.Context(), alice, r, time.Hour)
+	expect.Must(t, err == nil && r.ExpiresAt.After(w.clock.Now()), "%+v %v", r, err)
 	to := target(t, "api.example", 443)
 	denied, changed := w.Egress.Denied(ada, whole(to))
-	if denied || !w.Egress.Decide(t.Context(), ada, whole(to)).Allowed {
-		t.Error("it is allowed")
-	}
+	expect.True(t, !denied && w.Egress.Decide(t.Context(), ada, whole(to)).Allowed, "it is allowed")
 	w.put(egress.Deny, "*.example.com")
 	<-changed
-	if denied, _ := w.Egress.Denied(ada, whole(to)); denied {
-		t.Error("another host was denied")
-	}
+	denied, _ = w.Egress.Denied(ada, whole(to))
+	expect.True(t, !denied, "another host was denied")
 	w.clock.add(2 * time.Hour)
-	if w.Egress.Decide(t.Context(), ada, whole(to)).Allowed {
-		t.Error("the rule has expired")
-	}
+	expect.True(t, !w.Egress.Decide(t.Context(), ada, whole(to)).Allowed, "the rule has expired")
 	w.put(egress.Deny, "api.example")
-	if denied, _ := w.Egress.Denied(ada, whole(to)); !denied {
-		t.Error("it is denied")
-	}
-	if v := w.Egress.Decide(t.Context(), ada, whole(to)); v.Allowed || !strings.Contains(v.Reason, "egress rule api.example denies it") {
-		t.Errorf("%+v", v)
-	}
+	denied, _ = w.Egress.Denied(ada, whole(to))
+	expect.True(t, denied, "it is denied")
+	v := w.Egress.Decide(t.Context(), ada, whole(to))
+	expect.True(t, !v.Allowed && strings.Contains(v.Reason, "egress rule api.example denies it"), "%+v", v)
 }
 
 func TestRulesAreKeptAndReconcile(t *testing.T) {
@@ -171,21 +153,15 @@ func TestRulesAreKeptAndReconcile(t *testing.T) {
 		_, err := w.Egress.Remove(t.Context(), alice, "c.example")
 		w.no(err)
 		_, action, err := w.Egress.Put(t.Context(), alice, w.put(egress.Allow, "a.example"), 0)
-		if err != nil || action != "unchanged" {
-			t.Errorf("%s %v", action, err)
-		}
+		expect.True(t, err == nil && action == "unchanged", "%s %v", action, err)
 		deltas, err := w.Reconcile(t.Context(), acme)
-		if err != nil || len(deltas) != 0 {
-			t.Errorf("%v %v", deltas, err)
-		}
+		expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
 		w.no(w.Close())
 		w.no(w.Store().Close())
 	}()
 	w := open(t, path, time.Nanosecond)
 	all, err := w.Egress.Rules(t.Context(), acme)
-	if err != nil || len(all) != 2 || all[1].ID() != "b.example:22 role coder" {
-		t.Errorf("%+v %v", all, err)
-	}
+	expect.True(t, err == nil && len(all) == 2 && all[1].ID() == "b.example:22 role coder", "%+v %v", all, err)
 	if !w.Egress.Decide(t.Context(), ada, whole(target(t, "a.example", 1))).Allowed || w.Egress.Decide(t.Context(), ada, whole(target(t, "b.example", 22))).Allowed {
 		t.Error("the rules are forgotten")
 	}
@@ -200,9 +176,8 @@ func TestOnlyAPersonChangesRules(t *testing.T) {
 	expect.Err(t, err, core.Kind(core.Denied))
 	_, err = w.Egress.Remove(t.Context(), by, "a.example")
 	expect.Err(t, err, core.Kind(core.Denied))
-	if got := w.log("egress.rule.refused"); len(got) != 2 || got[0].Actor != "ada" {
-		t.Errorf("%v", got)
-	}
+	got := w.log("egress.rule.refused")
+	expect.True(t, len(got) == 2 && got[0].Actor == "ada", "%v", got)
 }
 
 func BenchmarkDecideByRule(b *testing.B) {

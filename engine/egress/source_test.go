@@ -154,9 +154,8 @@ func (w *working) denies(from egress.Origin, host string) judge.Approval {
 		}
 	}
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
-	if v := <-waits; v.Allowed || v.Reason != "denied by alice: no" {
-		w.t.Errorf("%+v", v)
-	}
+	v := <-waits
+	expect.True(w.t, !v.Allowed && v.Reason == "denied by alice: no", "%+v", v)
 	return a
 }
 
@@ -176,17 +175,14 @@ func TestAConnectionIsPartOfTheTaskAndCallOfItsAgent(t *testing.T) {
 		t.Errorf("the call is %q", got)
 	}
 	full, err := w.Tasks.Get(t.Context(), acme, task)
-	if err != nil || a.TraceID != full.TraceID {
-		t.Errorf("%s %s %v", a.TraceID, full.TraceID, err)
-	}
+	expect.True(t, err == nil && a.TraceID == full.TraceID, "%s %s %v", a.TraceID, full.TraceID, err)
 	if got := w.log("egress.refused"); !strings.Contains(string(got[0].Payload), `"task_id":"`+task+`"`) || !strings.Contains(string(got[0].Payload), `"call_id":"c1"`) {
 		t.Errorf("%s", got[0].Payload)
 	}
 	w.over(task)
 	quiet := w.gives("ada", "quietly")
-	if a := w.denies(from, "quiet.example"); a.TaskID != quiet || len(a.During) > 0 {
-		t.Errorf("of an agent that tells of no call: %+v", a)
-	}
+	a = w.denies(from, "quiet.example")
+	expect.True(t, a.TaskID == quiet && len(a.During) == 0, "of an agent that tells of no call: %+v", a)
 	w.over(quiet)
 }
 
@@ -202,9 +198,8 @@ func TestAnAgentThatCannotWorkYetAsksNothing(t *testing.T) {
 			return now.Agent.Reason == h.Reason
 		})
 		for range 10 {
-			if v := <-w.asks(ada, "telemetry.example", 443); v.Allowed || v.Reason != "the agent can't work yet, and no egress rule names the host" {
-				t.Errorf("%+v: %+v", h, v)
-			}
+			v := <-w.asks(ada, "telemetry.example", 443)
+			expect.True(t, !v.Allowed && v.Reason == "the agent can't work yet, and no egress rule names the host", "%+v: %+v", h, v)
 		}
 	}
 	all, err := w.Judge.Approvals(t.Context(), acme, core.Filter{})
@@ -212,9 +207,8 @@ func TestAnAgentThatCannotWorkYetAsksNothing(t *testing.T) {
 		t.Errorf("%v %v, the same refusal is told once: %v", all.Items, err, w.log("egress.refused"))
 	}
 	w.put(egress.Allow, "telemetry.example")
-	if v := <-w.asks(ada, "telemetry.example", 443); !v.Allowed {
-		t.Errorf("a rule needs nobody: %+v", v)
-	}
+	v := <-w.asks(ada, "telemetry.example", 443)
+	expect.True(t, v.Allowed, "a rule needs nobody: %+v", v)
 	w.denies(shared, "shared.example") // bob can work
 	check := ada
 	check.Run = egress.Checking + "t_acme:ada"
@@ -235,19 +229,14 @@ func TestOfASharedProcessOnlyWhatIsKnownIsSaid(t *testing.T) {
 		t.Errorf("nobody works: %+v", a)
 	}
 	first := w.gives("ada", "quietly")
-	if a := w.denies(shared, "one.example"); a.TaskID != first || len(a.During) > 0 || a.Agent.Name != "" {
-		t.Errorf("one works: %+v", a)
-	}
+	a = w.denies(shared, "one.example")
+	expect.True(t, a.TaskID == first && len(a.During) == 0 && a.Agent.Name == "", "one works: %+v", a)
 	second := w.gives("bob", "aloud")
 	a = w.denies(shared, "two.example")
 	want := []judge.During{{Agent: "ada", TaskID: first}, {Agent: "bob", TaskID: second, CallID: "c1", Tool: "execute"}}
-	if len(a.During) != 2 {
-		t.Fatalf("both work: %+v", a)
-	}
+	expect.Must(t, len(a.During) == 2, "both work: %+v", a)
 	want[1].Title = a.During[1].Title
-	if a.TaskID != "" || a.During[0] != want[0] || a.During[1] != want[1] {
-		t.Errorf("both work: %+v", a)
-	}
+	expect.True(t, a.TaskID == "" && a.During[0] == want[0] && a.During[1] == want[1], "both work: %+v", a)
 	expect.Is(t, a.During[0].String(), "ada, "+first+": tells of no call")
 	w.agents.end <- struct{}{}
 	w.over(first)
@@ -263,13 +252,11 @@ rules:
   - {id: all, gates: [net.connect], when: 'agent.profile == ""', decision: deny, reason_code: no, risk: low, rationale: nothing holds it}
 `)
 	from := ada
-	if v := <-w.asks(from, "api.example", 443); v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-w.asks(from, "api.example", 443)
+	expect.True(t, !v.Allowed, "%+v", v)
 	from.Profile = "worker"
-	if v := <-w.asks(from, "api.example", 443); !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-w.asks(from, "api.example", 443)
+	expect.True(t, v.Allowed, "%+v", v)
 }
 
 func TestBytesAreNamedByTask(t *testing.T) {
@@ -309,12 +296,10 @@ func TestWhatASharedProcessSendsForATaskIsInItsRecord(t *testing.T) {
 	second := w.gives("bob", "quietly")
 	other := w.Egress.Tally(acme, "bob", second)
 	w.Egress.Opened(shared, host, func() (int64, int64) { return 100, 0 })() // of either
-	if got := known.End(); len(got) != 1 || got[0].Sent != 10 {
-		t.Errorf("%v", got)
-	}
-	if got := other.End(); len(got) != 0 {
-		t.Errorf("%v", got)
-	}
+	got := known.End()
+	expect.True(t, len(got) == 1 && got[0].Sent == 10, "%v", got)
+	got = other.End()
+	expect.True(t, len(got) == 0, "%v", got)
 	w.agents.end <- struct{}{}
 	w.agents.end <- struct{}{}
 }
@@ -326,12 +311,10 @@ func TestAQuestionThatIsVoidedIsNoPersonsNo(t *testing.T) {
 	w.no(w.Audit.Update(t.Context(), alice, func(tx *audit.Tx) error {
 		return w.Judge.Void(tx, func(a *judge.Approval) bool { return a.ApprovalID == id }, "its task is over")
 	}))
-	if v := <-waits; v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v := <-waits
+	expect.True(t, !v.Allowed, "%+v", v)
 	again := w.asks(ada, "api.example", 443)
 	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true})
-	if v := <-again; !v.Allowed {
-		t.Errorf("%+v", v)
-	}
+	v = <-again
+	expect.True(t, v.Allowed, "%+v", v)
 }

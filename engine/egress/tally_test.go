@@ -34,12 +34,10 @@ func TestATallyCountsWhatGoesMeanwhile(t *testing.T) {
 	next := w.Egress.Tally(acme, "ada", "")
 	open()
 	overIdle()
-	if got := next.End(); len(got) != 0 {
-		t.Errorf("what was counted is counted again: %v", got)
-	}
-	if again := tally.End(); fmt.Sprint(again) != fmt.Sprint(want) {
-		t.Errorf("an ended tally changes: %v", again)
-	}
+	got = next.End()
+	expect.True(t, len(got) == 0, "what was counted is counted again: %v", got)
+	again := tally.End()
+	expect.True(t, fmt.Sprint(again) == fmt.Sprint(want), "an ended tally changes: %v", again)
 }
 
 func TestATallyHasABound(t *testing.T) {
@@ -49,7 +47,6 @@ func TestATallyHasABound(t *testing.T) {
 		w.used(target(t, fmt.Sprintf("h%d.example", i), 443), int64(i), 0)
 	}
 	all := tally.End()
-	if last := all[len(all)-1]; len(all) != 65 || last.Host != "others" || last.Connections != 1100-64 {
-		t.Errorf("%d, %v", len(all), last)
-	}
+	last := all[len(all)-1]
+	expect.True(t, len(all) == 65 && last.Host == "others" && last.Connections == 1100-64, "%d, %v", len(all), last)
 }

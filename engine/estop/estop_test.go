@@ -76,20 +76,14 @@ func TestAStopIsOnDiskBeforeAnybodyFreezes(t *testing.T) {
 	r := newRig(t)
 	st, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
 	r.No(err)
-	if !st.On || st.Reason != "smoke" || st.By != "alice" || !slices.Equal(st.Waiting, []string{"agent:ada"}) || st.Frozen != 1 {
-		t.Errorf("%+v", st)
-	}
-	if want := []string{"freeze t_acme on"}; !slices.Equal(r.frozen, want) {
-		t.Errorf("the freezer was told %v, want %v", r.frozen, want)
-	}
-	if r.stops.On(enginetest.Other) {
-		t.Error("another tenant stands still too")
-	}
+	expect.True(t, st.On && st.Reason == "smoke" && st.By == "alice" && slices.Equal(st.Waiting, []string{"agent:ada"}) && st.Frozen == 1, "%+v", st)
+	want := []string{"freeze t_acme on"}
+	expect.True(t, slices.Equal(r.frozen, want), "the freezer was told %v, want %v", r.frozen, want)
+	expect.True(t, !r.stops.On(enginetest.Other), "another tenant stands still too")
 	_, err = r.stops.Press(t.Context(), enginetest.Alice(), "more smoke")
 	expect.No(t, err, "a second stop")
-	if st := r.stops.State(enginetest.Acme); st.Reason != "smoke" {
-		t.Errorf("the second stop took the first's place: %+v", st)
-	}
+	st = r.stops.State(enginetest.Acme)
+	expect.True(t, st.Reason == "smoke", "the second stop took the first's place: %+v", st)
 	r.Proven(enginetest.Acme)
 }
 
@@ -107,9 +101,7 @@ func TestAStopHoldsOverARestartUntilItIsThawed(t *testing.T) {
 	}
 	st, err := r.stops.Thaw(t.Context(), enginetest.Alice(), "no fire")
 	r.No(err)
-	if st.On || r.stops.On(enginetest.Acme) || r.frozen[len(r.frozen)-1] != "thaw t_acme" {
-		t.Errorf("after the thaw: %+v, told %v", st, r.frozen)
-	}
+	expect.True(t, !st.On && !r.stops.On(enginetest.Acme) && r.frozen[len(r.frozen)-1] == "thaw t_acme", "after the thaw: %+v, told %v", st, r.frozen)
 	_, err = r.stops.Thaw(t.Context(), enginetest.Alice(), "again")
 	expect.Is(t, core.AsError(err).Code, core.Conflict, "a thaw of nothing")
 	r.Proven(enginetest.Acme)
@@ -121,9 +113,7 @@ func TestAStopAndItsEndWantAReason(t *testing.T) {
 		_, err := do(t.Context(), enginetest.Alice(), "")
 		expect.Is(t, core.AsError(err).Code, core.InvalidInput, name, "without a reason")
 	}
-	if r.stops.On(enginetest.Acme) || r.frozen != nil {
-		t.Error("it was done all the same")
-	}
+	expect.True(t, !r.stops.On(enginetest.Acme) && r.frozen == nil, "it was done all the same")
 }
 
 // fullStore has no room.
@@ -151,16 +141,13 @@ func TestAStopHoldsThatTheDiskHasNoRoomFor(t *testing.T) {
 	r.setFull(true)
 	st, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
 	r.No(err)
-	if !st.On || !st.Unrecorded {
-		t.Errorf("%+v, want a stop that is not recorded", st)
-	}
+	expect.True(t, st.On && st.Unrecorded, "%+v, want a stop that is not recorded", st)
 	if err := r.stops.Record(t.Context(), enginetest.Acme); !errors.Is(err, store.ErrFull) && core.AsError(err).Code != core.StorageFull {
 		t.Errorf("it was recorded on a full disk: %v", err)
 	}
 	r.setFull(false)
 	r.No(r.stops.Record(t.Context(), enginetest.Acme))
-	if st := r.stops.State(enginetest.Acme); !st.On || st.Unrecorded || st.Reason != "smoke" {
-		t.Errorf("with room: %+v", st)
-	}
+	st = r.stops.State(enginetest.Acme)
+	expect.True(t, st.On && !st.Unrecorded && st.Reason == "smoke", "with room: %+v", st)
 	r.Proven(enginetest.Acme)
 }

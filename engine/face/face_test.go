@@ -3,6 +3,8 @@ package face
 import (
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 type part struct {
@@ -41,13 +43,11 @@ func TestAWordSaysHowAMemberIsWritten(t *testing.T) {
 		f := Of[row]{Columns: word, Cells: Cells[row]{"X_Y": func(v *row, _ At) string { return "cell " + v.ID }}}.Face()
 		col := f.Columns(false)[0]
 		for i, v := range []*row{&full, {}} {
-			if got := col.Text(v, at); got != want[i] {
-				t.Errorf("%s of %+v: %q, want %q", word, v, got, want[i])
-			}
+			got := col.Text(v, at)
+			expect.True(t, got == want[i], "%s of %+v: %q, want %q", word, v, got, want[i])
 		}
-		if numbers := word == "X:count" || word == "X:share" || word == "X:cost,usd"; numbers && !col.Right || word == "X:id" && col.Right {
-			t.Errorf("%s: right %t", word, col.Right)
-		}
+		numbers := word == "X:count" || word == "X:share" || word == "X:cost,usd"
+		expect.True(t, (!numbers || col.Right) && (word != "X:id" || !col.Right), "%s: right %t", word, col.Right)
 	}
 }
 
@@ -58,9 +58,8 @@ func TestAMistakenWordIsNamed(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("%s: %v, want %s", word, got, want)
-				}
+				got := recover()
+				expect.True(t, got == want, "%s: %v, want %s", word, got, want)
 			}()
 			Of[row]{Columns: word}.Face().Columns(false)
 		}()
@@ -73,21 +72,14 @@ func TestWideColumnsStandBeforeTheLast(t *testing.T) {
 	for _, col := range f.Columns(true) {
 		titles += col.Title + " "
 	}
-	if titles != "ID A B LAST " {
-		t.Error(titles)
-	}
+	expect.Is(t, titles, "ID A B LAST ")
 }
 
 func TestWhatAChangeCameToIsTold(t *testing.T) {
 	f := Of[row]{Noun: "row", ID: "id", Head: "name"}.Face()
-	if got := f.Says(&row{ID: "r1", part: part{"night"}}, "made", "row make"); got != "made row r1: night" {
-		t.Error(got)
-	}
-	if got := f.Count(3, "made") + ", " + f.Count(1, "made"); got != "made 3 rows, made 1 row" {
-		t.Error(got)
-	}
+	expect.Is(t, f.Says(&row{ID: "r1", part: part{"night"}}, "made", "row make"), "made row r1: night")
+	got := f.Count(3, "made") + ", " + f.Count(1, "made")
+	expect.True(t, got == "made 3 rows, made 1 row", "%v", got)
 	says := Of[row]{ID: "id", Says: func(v *row, told, op string) string { return told + " by " + op }}.Face()
-	if got := says.Says(&row{ID: "r1"}, "made", "row make"); got != "made r1 by row make" {
-		t.Error(got)
-	}
+	expect.Is(t, says.Says(&row{ID: "r1"}, "made", "row make"), "made r1 by row make")
 }

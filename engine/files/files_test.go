@@ -64,18 +64,15 @@ func TestRulesAreMergedAndTheStrictestWins(t *testing.T) {
 		{acme, "tester", "", files.Places{Read: []string{"/data/all", "/data/x"}, Hide: []string{"/data/y"}}},
 		{"t_other", "coder", "ada", files.Places{}},
 	} {
-		if got := e.Files.Places(c.tenant, c.role, c.agent); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s %q %q: %+v, want %+v", c.tenant, c.role, c.agent, got, c.want)
-		}
+		got := e.Files.Places(c.tenant, c.role, c.agent)
+		expect.True(t, reflect.DeepEqual(got, c.want), "%s %q %q: %+v, want %+v", c.tenant, c.role, c.agent, got, c.want)
 	}
 	r := files.Rule{Path: "/data/x", Agent: "ada"}
 	expect.Of(e.Files.Remove(t.Context(), alice, r.ID()))(t)
-	if got := e.Files.Places(acme, "coder", "ada"); len(got.Hide) != 0 || len(got.Write) != 1 {
-		t.Errorf("without the rule for ada: %+v", got)
-	}
-	if deltas, err := e.Reconcile(t.Context(), acme); err != nil || len(deltas) != 0 {
-		t.Errorf("reconcile: %v %v", deltas, err)
-	}
+	got := e.Files.Places(acme, "coder", "ada")
+	expect.True(t, len(got.Hide) == 0 && len(got.Write) == 1, "without the rule for ada: %+v", got)
+	deltas, err := e.Reconcile(t.Context(), acme)
+	expect.True(t, err == nil && len(deltas) == 0, "reconcile: %v %v", deltas, err)
 }
 
 func TestRulesThatAreRefused(t *testing.T) {
@@ -84,9 +81,8 @@ func TestRulesThatAreRefused(t *testing.T) {
 	_, err := e.Swarm.CreateTenant(t.Context(), alice, acme)
 	expect.No(t, err)
 	for _, where := range []string{"", "/", "x", "./x", "//", "/a/../..", "/a\x00b", "~bob/x", "/" + strings.Repeat("x", 3000)} {
-		if r, err := files.NewRule(files.Read, where); err == nil {
-			t.Errorf("%q: %+v", where, r)
-		}
+		r, err := files.NewRule(files.Read, where)
+		expect.True(t, err != nil, "%q: %+v", where, r)
 	}
 	for _, r := range []files.Rule{
 		{Effect: files.Read, Path: "/a/../b"},
@@ -108,9 +104,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 	_, err = e.Files.Remove(t.Context(), ada, "/a")
 	expect.Err(t, err, core.Kind(core.Denied), "an agent")
 	log, err := e.Audit.List(context.Background(), acme, core.Filter{Kind: "files.rule.refused", Size: 100})
-	if err != nil || len(log.Items) != 5 {
-		t.Errorf("%d refusals in the log, %v", len(log.Items), err)
-	}
+	expect.True(t, err == nil && len(log.Items) == 5, "%d refusals in the log, %v", len(log.Items), err)
 }
 
 func TestARoleThatLooksLikeAPathIsAnotherRule(t *testing.T) {

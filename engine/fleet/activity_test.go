@@ -14,9 +14,8 @@ import (
 func (w *world) activity(name string) fleet.Activity {
 	w.T.Helper()
 	a := expect.Of(w.fleet.Activity(w.T.Context(), home, name, time.Time{}))(w.T)
-	if again, err := w.fleet.Activity(w.T.Context(), home, name, a.At); err != nil || a.TaskID != "" && again != nil {
-		w.T.Fatalf("read again although it is known: %+v, %v", again, err)
-	}
+	again, err := w.fleet.Activity(w.T.Context(), home, name, a.At)
+	expect.Must(w.T, err == nil && (a.TaskID == "" || again == nil), "read again although it is known: %+v, %v", again, err)
 	return *a
 }
 
@@ -48,15 +47,10 @@ func TestWhatARunDoesIsKeptApart(t *testing.T) {
 	}
 	want := "c1 read false ok  ended=true|c2 read true error no such file ended=true|c3 remove true denied never remove ended=true|c4 fetch false ok  ended=true"
 	expect.Is(t, strings.Join(calls, "|"), want, "calls")
-	if a.Calls[1].Args != `{"path":"b"}` || a.Calls[1].Title != "read b" {
-		t.Errorf("%+v", a.Calls[1])
-	}
-	if len(a.Diffs) != 1 || a.Diffs[0].Path != "a.txt" || a.Usage.Tokens != 1200 || a.Usage.CostUSD != 0.25 {
-		t.Errorf("%+v %+v", a.Diffs, a.Usage)
-	}
-	if u := w.awaitStatus("bob", fleet.Idle).Usage; u.Tokens != 1200 || u.CostUSD != 0.25 || u.Tasks != 1 {
-		t.Errorf("usage %+v", u)
-	}
+	expect.True(t, a.Calls[1].Args == `{"path":"b"}` && a.Calls[1].Title == "read b", "%+v", a.Calls[1])
+	expect.True(t, len(a.Diffs) == 1 && a.Diffs[0].Path == "a.txt" && a.Usage.Tokens == 1200 && a.Usage.CostUSD == 0.25, "%+v %+v", a.Diffs, a.Usage)
+	u := w.awaitStatus("bob", fleet.Idle).Usage
+	expect.True(t, u.Tokens == 1200 && u.CostUSD == 0.25 && u.Tasks == 1, "usage %+v", u)
 	w.consistent()
 }
 
@@ -70,9 +64,8 @@ func TestUsageIsSeenWhileTheAgentWorks(t *testing.T) {
 	next <- struct{}{}
 	w.Await("20 tokens", func() bool { return w.agent("bob").Usage.Tokens == 20 })
 	close(next)
-	if u := w.awaitStatus("bob", fleet.Idle).Usage; u.Tokens != 20 || u.Tasks != 1 {
-		t.Errorf("usage %+v", u)
-	}
+	u := w.awaitStatus("bob", fleet.Idle).Usage
+	expect.True(t, u.Tokens == 20 && u.Tasks == 1, "usage %+v", u)
 }
 
 func TestActivityIsBoundedAndOfTheNewestRun(t *testing.T) {
@@ -98,14 +91,12 @@ func TestActivityIsBoundedAndOfTheNewestRun(t *testing.T) {
 	w.rt.does(say(fleet.Event{Type: "tool_call", CallID: "d1", Tool: "read"}))
 	w.awaitStatus("bob", fleet.Idle)
 	w.result(w.assign("bob", "y").TaskID)
-	if a = w.activity("bob"); len(a.Calls) != 1 || len(a.Diffs) != 0 || a.Made != 1 || len(a.Plan) != 0 {
-		t.Errorf("%+v", a)
-	}
+	a = w.activity("bob")
+	expect.True(t, len(a.Calls) == 1 && len(a.Diffs) == 0 && a.Made == 1 && len(a.Plan) == 0, "%+v", a)
 	w.awaitStatus("bob", fleet.Idle)
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	w.create("bob")
-	if a = w.activity("bob"); a.TaskID != "" || len(a.Calls) != 0 {
-		t.Errorf("of the earlier agent: %+v", a)
-	}
+	a = w.activity("bob")
+	expect.True(t, a.TaskID == "" && len(a.Calls) == 0, "of the earlier agent: %+v", a)
 	w.consistent()
 }

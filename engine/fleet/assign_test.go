@@ -24,19 +24,13 @@ func TestAssignedTaskRunsAndFreesTheAgent(t *testing.T) {
 	w.create("bob")
 	tk := w.assign("bob", "count the files\nin here")
 	a := w.awaitStatus("bob", fleet.Busy)
-	if a.TaskID != tk.TaskID || a.LastTask != "count the files\nin here" || a.State() != "working" {
-		t.Errorf("busy: %+v", a)
-	}
-	if tk.Agent != "bob" || tk.Title != "count the files" || tk.Kind != fleet.KindPrompt {
-		t.Errorf("task: %+v", tk)
-	}
+	expect.True(t, a.TaskID == tk.TaskID && a.LastTask == "count the files\nin here" && a.State() == "working", "busy: %+v", a)
+	expect.True(t, tk.Agent == "bob" && tk.Title == "count the files" && tk.Kind == fleet.KindPrompt, "task: %+v", tk)
 	close(release)
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded || string(r.Output) != `{"ok":true}` {
-		t.Errorf("result: %+v", r)
-	}
-	if a := w.agent("bob"); a.Status != fleet.Idle || a.TaskID != "" || a.Usage.Tasks != 1 {
-		t.Errorf("the agent is not free when its task is over: %+v", a)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && string(r.Output) == `{"ok":true}`, "result: %+v", r)
+	a = w.agent("bob")
+	expect.True(t, a.Status == fleet.Idle && a.TaskID == "" && a.Usage.Tasks == 1, "the agent is not free when its task is over: %+v", a)
 	w.consistent()
 }
 
@@ -72,9 +66,7 @@ func TestOnlyAnIdleAgentTakesATask(t *testing.T) {
 			refused(t, err, core.Conflict, "error", "AgentBusyError")
 		}
 	}
-	if won != 1 {
-		t.Errorf("%d of %d assignments were taken", won, cap(errs))
-	}
+	expect.True(t, won == 1, "%d of %d assignments were taken", won, cap(errs))
 	w.consistent()
 }
 
@@ -92,13 +84,11 @@ func TestARejectedResultIsTriedAgainWithTheFeedback(t *testing.T) {
 	})
 	w.create("bob")
 	tk := w.assign("bob", "guess")
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v", r)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "result: %+v", r)
 	expect.Is(t, <-asked, "guess", "first asked")
-	if second := <-asked; !strings.HasPrefix(second, "guess\n\nYour last result was rejected: say what you are sure of") {
-		t.Errorf("then asked %q", second)
-	}
+	second := <-asked
+	expect.True(t, strings.HasPrefix(second, "guess\n\nYour last result was rejected: say what you are sure of"), "then asked %q", second)
 }
 
 func TestAssignChecksItsInput(t *testing.T) {
@@ -137,12 +127,10 @@ func TestCancelFreesTheAgent(t *testing.T) {
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
 		a := expect.Of(w.fleet.CancelTask(t.Context(), alice, "bob"))(t)
-		if took := time.Since(begin); a.Status != fleet.Idle || took > 5*time.Second {
-			t.Errorf("after %v: %+v", took, a)
-		}
-		if r := w.result(tk.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "alice") {
-			t.Errorf("result: %+v", r)
-		}
+		took := time.Since(begin)
+		expect.True(t, a.Status == fleet.Idle && took <= 5*time.Second, "after %v: %+v", took, a)
+		r := w.result(tk.TaskID)
+		expect.True(t, r.Status == task.Cancelled && strings.Contains(r.Error.Message, "alice"), "result: %+v", r)
 		w.consistent()
 	})
 }
@@ -158,9 +146,8 @@ func TestCancelEndsAnAgentThatIgnoresTheInterrupt(t *testing.T) {
 		w.awaitStatus("bob", fleet.Busy)
 		begin := time.Now()
 		a := expect.Of(w.fleet.CancelTask(t.Context(), alice, "bob"))(t)
-		if took := time.Since(begin); a.Status == fleet.Busy || took > 5500*time.Millisecond {
-			t.Errorf("after %v: %+v", took, a)
-		}
+		took := time.Since(begin)
+		expect.True(t, a.Status != fleet.Busy && took <= 5500*time.Millisecond, "after %v: %+v", took, a)
 	})
 }
 
@@ -174,17 +161,13 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 	})
 	w.create("bob")
 	empty, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
-	if err != nil || len(empty.Items) != 0 || empty.Info.Total != 0 || empty.Info.PageSize != 20 {
-		t.Fatalf("empty history: %+v, %v", empty, err)
-	}
+	expect.Must(t, err == nil && len(empty.Items) == 0 && empty.Info.Total == 0 && empty.Info.PageSize == 20, "empty history: %+v, %v", empty, err)
 	for i := range 5 {
 		tk := expect.Of(w.fleet.Assign(t.Context(), alice, "bob", fmt.Sprintf("task %d", i), fmt.Sprintf("file:///%d", i)))(t)
 		w.result(tk.TaskID)
 	}
 	page := expect.Of(w.fleet.History(t.Context(), home, "bob", core.Filter{Size: 3}))(t)
-	if page.Info.Total != 5 || !page.Info.Next || page.Info.Previous || len(page.Items) != 3 {
-		t.Fatalf("page: %+v", page)
-	}
+	expect.Must(t, page.Info.Total == 5 && page.Info.Next && !page.Info.Previous && len(page.Items) == 3, "page: %+v", page)
 	for i, item := range page.Items {
 		n := 4 - i
 		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != task.Succeeded {
@@ -193,9 +176,7 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 		expect.Is(t, item.NeedsUserAttention, n == 3, "task", n, "needs attention")
 	}
 	past, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Page: 9})
-	if err != nil || len(past.Items) != 0 || past.Info.Total != 5 {
-		t.Errorf("past the end: %+v, %v", past, err)
-	}
+	expect.True(t, err == nil && len(past.Items) == 0 && past.Info.Total == 5, "past the end: %+v, %v", past, err)
 	for _, f := range []core.Filter{{Size: 101}, {Page: -1}} {
 		_, err := w.fleet.History(t.Context(), home, "bob", f)
 		refused(t, err, core.InvalidInput, "", "")
@@ -210,9 +191,7 @@ func TestFirstTaskIsGivenOnCreate(t *testing.T) {
 		return done(ctx, h, p)
 	})
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "look around", Command: []string{"x"}})
-	if err != nil || a.LastTask != "look around" {
-		t.Fatalf("%+v, %v", a, err)
-	}
+	expect.Must(t, err == nil && a.LastTask == "look around", "%+v, %v", a, err)
 	expect.Is(t, <-ran, "look around", "was told")
 	w.awaitStatus("bob", fleet.Idle)
 }
@@ -223,9 +202,7 @@ func TestRefusedFirstTaskLeavesTheAgent(t *testing.T) {
 	expect.Of(w.swarm.Sessions.Stop(t.Context(), alice, over, "it is over"))(t)
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Task: "x", Session: over, Command: []string{"x"}})
 	refused(t, err, core.Conflict, "", "")
-	if a.Name != "bob" || !strings.Contains(err.Error(), "was created") {
-		t.Errorf("%+v, %v", a, err)
-	}
+	expect.True(t, a.Name == "bob" && strings.Contains(err.Error(), "was created"), "%+v, %v", a, err)
 	w.awaitStatus("bob", fleet.Idle)
 	w.consistent()
 }
@@ -239,23 +216,17 @@ func TestAnAgentWorksInASessionOfItsOwnTenant(t *testing.T) {
 	make := fleet.Create{Name: "bob", Project: "P", Session: foreign.SessionID, Command: []string{"x"}}
 	_, err := w.fleet.Create(t.Context(), alice, make)
 	refused(t, err, core.Denied, "", "")
-	if got := w.events("tenant.violation"); len(got) != 1 {
-		t.Errorf("%d violations in the log", len(got))
-	}
+	expect.Is(t, len(w.events("tenant.violation")), 1, "violations in the log")
 	make.Session = "nosuch"
 	_, err = w.fleet.Create(t.Context(), alice, make)
 	refused(t, err, core.NotFound, "", "")
 	make.Session = w.session()
 	a, err := w.fleet.Create(t.Context(), alice, make)
-	if err != nil || a.SessionID != make.Session {
-		t.Fatalf("%+v, %v", a, err)
-	}
+	expect.Must(t, err == nil && a.SessionID == make.Session, "%+v, %v", a, err)
 	make.Session = foreign.SessionID
 	_, err = w.fleet.Update(t.Context(), alice, "bob", make)
 	refused(t, err, core.Denied, "", "")
-	if a := w.agent("bob"); a.SessionID == foreign.SessionID {
-		t.Error("the agent moved into another tenant's session")
-	}
+	expect.True(t, w.agent("bob").SessionID != foreign.SessionID, "the agent moved into another tenant's session")
 }
 
 func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
@@ -285,9 +256,8 @@ func TestTasksOfOneAgentRunOneAfterAnother(t *testing.T) {
 			ids = append(ids, tk.TaskID)
 		}
 		for _, id := range ids {
-			if r := w.result(id); r.Status != task.Succeeded {
-				t.Errorf("%s: %+v %+v", id, r, r.Error)
-			}
+			r := w.result(id)
+			expect.True(t, r.Status == task.Succeeded, "%s: %+v %+v", id, r, r.Error)
 		}
 		w.consistent()
 	})
@@ -302,9 +272,8 @@ func TestCancelIsHeardWheneverItComes(t *testing.T) {
 			tk := w.assign("bob", "x")
 			time.Sleep(time.Duration(i*i) * 10 * time.Microsecond)
 			expect.Of(w.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
-			if r := w.result(tk.TaskID); r.Status != task.Cancelled {
-				t.Fatalf("result: %+v", r)
-			}
+			r := w.result(tk.TaskID)
+			expect.Must(t, r.Status == task.Cancelled, "result: %+v", r)
 			w.Await("bob is free", func() bool { ok, _ := w.fleet.Runner().Slot(home, "bob"); return ok })
 		}
 		w.consistent()
@@ -318,20 +287,17 @@ func TestAnAgentThatIsStartingIsWaitedForOnRequest(t *testing.T) {
 		w.run() // its agents start at some moment from here on
 		tk, err := w.fleet.AssignWhenReady(t.Context(), alice, "bob", "x", "", 10*time.Second)
 		expect.No(t, err, "right after the engine's start")
-		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-			t.Errorf("result: %+v", r)
-		}
+		r := w.result(tk.TaskID)
+		expect.True(t, r.Status == task.Succeeded, "result: %+v", r)
 		w.rt.handle("bob").notify(fleet.Health{Status: fleet.Starting, Restarts: 1})
 		w.awaitStatus("bob", fleet.Starting)
 		begun := time.Now()
 		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", 50*time.Millisecond)
 		refused(t, err, core.Conflict, "error", "AgentBusyError")
-		if waited := time.Since(begun); waited < 50*time.Millisecond {
-			t.Errorf("gave up after %s", waited)
-		}
-		if _, err = w.fleet.Assign(t.Context(), alice, "bob", "y", ""); err == nil {
-			t.Error("an agent that is starting took a task")
-		}
+		waited := time.Since(begun)
+		expect.True(t, waited >= 50*time.Millisecond, "gave up after %s", waited)
+		_, err = w.fleet.Assign(t.Context(), alice, "bob", "y", "")
+		expect.True(t, err != nil, "an agent that is starting took a task")
 		expect.Of(w.fleet.Stop(t.Context(), alice, "bob"))(t)
 		_, err = w.fleet.AssignWhenReady(t.Context(), alice, "bob", "y", "", time.Hour)
 		refused(t, err, core.Conflict, "error", "AgentBusyError")
@@ -348,8 +314,7 @@ func TestBeforeAnEngineRunsATaskWaitsForItsAgentToStart(t *testing.T) {
 	w.Close()
 	w.Open()
 	w.run()
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v", r)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "result: %+v", r)
 	w.consistent()
 }

@@ -16,9 +16,7 @@ func TestAPageHoldsAHundredAgents(t *testing.T) {
 		expect.No(t, err)
 	}
 	p, err := w.fleet.Agents(t.Context(), home, core.Filter{Size: 100})
-	if err != nil || len(p.Items) != 100 || p.Info.Total != 120 {
-		t.Errorf("%d of %d, %v", len(p.Items), p.Info.Total, err)
-	}
+	expect.True(t, err == nil && len(p.Items) == 100 && p.Info.Total == 120, "%d of %d, %v", len(p.Items), p.Info.Total, err)
 }
 
 func BenchmarkListAgents(b *testing.B) {

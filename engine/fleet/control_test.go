@@ -31,14 +31,11 @@ func TestStatusFollowsTheRuntime(t *testing.T) {
 	} {
 		h.notify(s)
 		a := w.awaitStatus("bob", s.Status)
-		if a.Reason != s.Reason || a.PID != s.PID || a.Restarts != s.Restarts {
-			t.Errorf("%+v became %+v", s, a)
-		}
+		expect.True(t, a.Reason == s.Reason && a.PID == s.PID && a.Restarts == s.Restarts, "%+v became %+v", s, a)
 	}
 	h.notify(fleet.Health{Status: "melting"})
-	if a := w.awaitStatus("bob", fleet.Failed); a.Reason == "" {
-		t.Errorf("unknown status: %+v", a)
-	}
+	a := w.awaitStatus("bob", fleet.Failed)
+	expect.True(t, a.Reason != "", "unknown status: %+v", a)
 	w.consistent()
 }
 
@@ -58,9 +55,7 @@ func TestAgentThatCannotBeOpenedRecovers(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.breaks(errors.New("no such program"))
 	expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "P", Command: []string{"x"}}))(t)
-	if a := w.awaitStatus("bob", fleet.Failed); a.Reason != "can't open: no such program" {
-		t.Errorf("reason %q", a.Reason)
-	}
+	expect.Is(t, w.awaitStatus("bob", fleet.Failed).Reason, "can't open: no such program", "reason")
 	w.rt.breaks(nil)
 	w.awaitStatus("bob", fleet.Idle) // by itself
 }
@@ -72,27 +67,21 @@ func TestStopLastsUntilStart(t *testing.T) {
 	tk := w.assign("bob", "x")
 	w.awaitStatus("bob", fleet.Busy)
 	a, err := w.fleet.Stop(t.Context(), alice, "bob")
-	if err != nil || a.Status != fleet.Offline || a.Reason != "stopped by alice" || a.TaskID != "" {
-		t.Fatalf("%+v, %v", a, err)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Cancelled {
-		t.Errorf("result: %+v", r)
-	}
+	expect.Must(t, err == nil && a.Status == fleet.Offline && a.Reason == "stopped by alice" && a.TaskID == "", "%+v, %v", a, err)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Cancelled, "result: %+v", r)
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle}) // a runtime's word does not undo it
 	w.Close()
 	w.Open()
 	w.run()
 	w.create("other")
-	if a := w.agent("bob"); a.Status != fleet.Offline || !a.Stopped {
-		t.Errorf("after a restart of the engine: %+v", a)
-	}
+	a = w.agent("bob")
+	expect.True(t, a.Status == fleet.Offline && a.Stopped, "after a restart of the engine: %+v", a)
 	expect.Of(w.fleet.Start(t.Context(), alice, "bob"))(t)
-	if a := w.awaitStatus("bob", fleet.Idle); a.Stopped || a.Reason != "" {
-		t.Errorf("started: %+v", a)
-	}
-	if a, err := w.fleet.Start(t.Context(), alice, "bob"); err != nil || a.Status != fleet.Idle {
-		t.Errorf("starting a running one: %+v, %v", a, err)
-	}
+	a = w.awaitStatus("bob", fleet.Idle)
+	expect.True(t, !a.Stopped && a.Reason == "", "started: %+v", a)
+	a, err = w.fleet.Start(t.Context(), alice, "bob")
+	expect.True(t, err == nil && a.Status == fleet.Idle, "starting a running one: %+v, %v", a, err)
 	w.consistent()
 }
 
@@ -104,12 +93,10 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 	w.awaitStatus("bob", fleet.Busy)
 	w.rt.does(done)
 	expect.Of(w.fleet.Restart(t.Context(), alice, "bob"))(t)
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v %+v", r, r.Error)
-	}
-	if now, _ := w.tasks.Get(t.Context(), home, tk.TaskID); now.Attempt != 1 {
-		t.Errorf("attempt %d", now.Attempt)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "result: %+v %+v", r, r.Error)
+	now, _ := w.tasks.Get(t.Context(), home, tk.TaskID)
+	expect.True(t, now.Attempt == 1, "attempt %d", now.Attempt)
 }
 
 func TestPauseIsShownWhenAcknowledged(t *testing.T) {
@@ -124,26 +111,19 @@ func TestPauseIsShownWhenAcknowledged(t *testing.T) {
 		acked := make(chan fleet.Agent)
 		go func() {
 			a, err := w.fleet.Pause(t.Context(), alice, "bob")
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Is(t, err, nil)
 			acked <- a
 		}()
 		w.Await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
 		time.Sleep(50 * time.Millisecond)
-		if a := w.agent("bob"); a.Paused {
-			t.Error("shown as paused before it was")
-		}
+		a := w.agent("bob")
+		expect.True(t, !a.Paused, "shown as paused before it was")
 		h.is(func() bool { h.deaf = false; return true })
 		<-acked
 		w.Await("paused", func() bool { return w.agent("bob").State() == "paused" })
-		if !h.is(func() bool { return h.paused }) {
-			t.Error("the process runs")
-		}
+		expect.True(t, h.is(func() bool { return h.paused }), "the process runs")
 		a, err := w.fleet.Resume(t.Context(), alice, "bob")
-		if err != nil || a.State() != "working" || h.is(func() bool { return h.paused }) {
-			t.Errorf("resumed: %+v, %v", a, err)
-		}
+		expect.True(t, err == nil && a.State() == "working" && !h.is(func() bool { return h.paused }), "resumed: %+v, %v", a, err)
 		w.consistent()
 	})
 }
@@ -202,9 +182,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	w.Await("the session's pause", still)
 	expect.Of(w.fleet.Pause(t.Context(), alice, "bob"))(t)
 	expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
-	if !still() {
-		t.Error("resuming the agent resumed a paused session's work")
-	}
+	expect.True(t, still(), "resuming the agent resumed a paused session's work")
 	expect.Of(w.swarm.Sessions.Resume(t.Context(), alice, s.SessionID))(t)
 	w.Await("going on", func() bool { return !still() })
 }
@@ -229,12 +207,10 @@ func TestEmergencyStopReachesEveryAgent(t *testing.T) {
 			return n
 		}
 		w.Await("all stand still", func() bool { return frozen() == 20 })
-		if took := time.Since(begin); took > 20*time.Second {
-			t.Errorf("took %v", took)
-		}
-		if free, why := w.fleet.Runner().Slot(home, "a1"); free || why == "" {
-			t.Error("a frozen agent takes tasks")
-		}
+		took := time.Since(begin)
+		expect.True(t, took <= 20*time.Second, "took %v", took)
+		free, why := w.fleet.Runner().Slot(home, "a1")
+		expect.True(t, !free && why != "", "a frozen agent takes tasks")
 		expect.Of(w.swarm.EStops.Thaw(t.Context(), alice, "over"))(t)
 		w.Await("all go on", func() bool { return frozen() == 0 })
 	})
@@ -275,18 +251,14 @@ func TestUpdateOpensTheAgentAnew(t *testing.T) {
 	w.create("bob")
 	old := w.rt.handle("bob")
 	a, err := w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}})
-	if err != nil || a.Project != "Other" || a.Role != "tester" || a.Command[0] != "y" {
-		t.Fatalf("%+v, %v", a, err)
-	}
+	expect.Must(t, err == nil && a.Project == "Other" && a.Role == "tester" && a.Command[0] == "y", "%+v, %v", a, err)
 	w.Await("opened anew", func() bool { h := w.rt.handle("bob"); return h != old && old.is(func() bool { return old.closed }) })
 	w.awaitStatus("bob", fleet.Idle)
 	opened := w.rt.opened
 	before := len(w.events("agent.updated"))
 	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}})
 	expect.No(t, err)
-	if w.rt.opened != opened || len(w.events("agent.updated")) != before {
-		t.Error("an update that changes nothing did something")
-	}
+	expect.True(t, w.rt.opened == opened && len(w.events("agent.updated")) == before, "an update that changes nothing did something")
 	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester"})
 	refused(t, err, core.InvalidInput, "field", "command")
 	w.consistent()
@@ -322,14 +294,11 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 			expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 			_, err := w.fleet.Agent(t.Context(), home, "bob")
 			refused(t, err, core.NotFound, "value", "bob")
-			if !h.is(func() bool { return h.closed }) {
-				t.Error("not swept")
-			}
+			expect.True(t, h.is(func() bool { return h.closed }), "not swept")
 			tasks := expect.Of(w.tasks.List(t.Context(), home, core.Filter{Agent: "bob", Size: 100}))(t)
 			for _, tk := range tasks.Items {
-				if r := w.result(tk.TaskID); r.Status != task.Cancelled {
-					t.Errorf("task %s: %+v", tk.TaskID, r)
-				}
+				r := w.result(tk.TaskID)
+				expect.True(t, r.Status == task.Cancelled, "task %s: %+v", tk.TaskID, r)
 			}
 			refused(t, w.fleet.Delete(t.Context(), alice, "bob"), core.NotFound, "value", "bob")
 			w.consistent()
@@ -346,9 +315,7 @@ func TestDeleteIsJudged(t *testing.T) {
 	refused(t, w.fleet.Delete(t.Context(), agent, "bob"), core.Denied, "", "")
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
 	page, err := w.judge.Decisions(t.Context(), home, core.Filter{Agent: "bob"})
-	if err != nil || len(page.Items) != 1 || page.Items[0].Gate != judge.GateAgent {
-		t.Errorf("decisions: %+v, %v", page, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 1 && page.Items[0].Gate == judge.GateAgent, "decisions: %+v, %v", page, err)
 	w.awaitStatus("keeper", fleet.Idle)
 }
 
@@ -356,11 +323,8 @@ func TestAnAgentIsPausedAtOnceWhenNoEngineRuns(t *testing.T) {
 	w := newWorld(t)
 	expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "bob", Project: "p", Command: []string{"true"}}))(t)
 	a, err := w.fleet.Pause(t.Context(), alice, "bob")
-	if err != nil || !a.Paused || a.Pausing {
-		t.Errorf("paused: %+v, %v", a, err)
-	}
-	if a, err = w.fleet.Resume(t.Context(), alice, "bob"); err != nil || a.Paused || a.Pausing {
-		t.Errorf("resumed: %+v, %v", a, err)
-	}
+	expect.True(t, err == nil && a.Paused && !a.Pausing, "paused: %+v, %v", a, err)
+	a, err = w.fleet.Resume(t.Context(), alice, "bob")
+	expect.True(t, err == nil && !a.Paused && !a.Pausing, "resumed: %+v, %v", a, err)
 	w.consistent()
 }

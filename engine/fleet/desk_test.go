@@ -130,18 +130,14 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	w.take(a, true)
 	w.take(b, false)
 	d := a.Desk()
-	if d.Writer != "alice" || !d.Mine || d.Asks != "bob" || strings.Join(d.Watchers, " ") != "alice bob" {
-		t.Errorf("desk %+v", d)
-	}
+	expect.True(t, d.Writer == "alice" && d.Mine && d.Asks == "bob" && strings.Join(d.Watchers, " ") == "alice bob", "desk %+v", d)
 	w.No(typeIn(w, a, "ls hunter2"))
-	if err := typeIn(w, b, "rm"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "alice types") {
-		t.Errorf("bob typed: %v", err)
-	}
+	err := typeIn(w, b, "rm")
+	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), "alice types"), "bob typed: %v", err)
 	expect.Is(t, text(b), "ls hunter2<enter>", "bob sees")
 	w.No(a.Leave(t.Context()))
-	if d := b.Desk(); !d.Mine || d.Asks != "" {
-		t.Errorf("after alice let go: %+v", d)
-	}
+	d = b.Desk()
+	expect.True(t, d.Mine && d.Asks == "", "after alice let go: %+v", d)
 	w.No(typeIn(w, b, "pwd"))
 	again := w.seat(bob)
 	w.take(again, true) // the same person
@@ -166,9 +162,8 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 		}
 	}
 	want := "agent.terminal_taken alice|agent.terminal_asked bob|agent.typed alice|agent.terminal_taken bob|agent.typed bob|agent.terminal_taken bob|agent.terminal_left bob"
-	if got := strings.Join(events, "|"); got != want {
-		t.Errorf("events\n%s\nwant\n%s", got, want)
-	}
+	got := strings.Join(events, "|")
+	expect.True(t, got == want, "events\n%s\nwant\n%s", got, want)
 }
 
 func TestAPasswordIsInNoLog(t *testing.T) {
@@ -181,13 +176,11 @@ func TestAPasswordIsInNoLog(t *testing.T) {
 	w.No(typeIn(w, a, "geheim"))
 	lines, err := w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50})
 	w.No(err)
-	if all := fmt.Sprint(lines.Items); strings.Contains(all, "geheim") || !strings.Contains(all, "6 characters") {
-		t.Errorf("log %s", all)
-	}
+	all := fmt.Sprint(lines.Items)
+	expect.True(t, !strings.Contains(all, "geheim") && strings.Contains(all, "6 characters"), "log %s", all)
 	expect.Is(t, text(a), "sudo<enter>geheim<enter>", "typed")
-	if got := terminal.Shown([]terminal.Input{{Text: "geheim"}, {Key: "enter"}}, true); strings.Contains(got, "geheim") || !strings.Contains(got, "6 characters") || !strings.Contains(got, "<enter>") {
-		t.Errorf("shown %q", got)
-	}
+	got := terminal.Shown([]terminal.Input{{Text: "geheim"}, {Key: "enter"}}, true)
+	expect.True(t, !strings.Contains(got, "geheim") && strings.Contains(got, "6 characters") && strings.Contains(got, "<enter>"), "shown %q", got)
 }
 
 func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
@@ -202,9 +195,8 @@ func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
 	w.No(typeIn(w, a, "y"))
 	_, err = w.swarm.EStops.Press(t.Context(), alice, "test")
 	w.No(err)
-	if err := typeIn(w, a, "z"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "emergency stop") {
-		t.Errorf("estop: %v", err)
-	}
+	err = typeIn(w, a, "z")
+	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), "emergency stop"), "estop: %v", err)
 	expect.Is(t, text(a), "y<enter>", "typed")
 	agent := alice
 	agent.Kind = core.Agent
@@ -231,7 +223,6 @@ func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {
 	go func() { woke <- b.Wait(t.Context(), pic.Rev, b.Desk()) }()
 	w.No(a.Resize(terminal.Size{Cols: 100, Rows: 30}))
 	w.No(<-woke)
-	if _, err := w.fleet.Attach(t.Context(), alice, "nobody"); core.AsError(err).Code == "" {
-		t.Errorf("attached to nobody: %v", err)
-	}
+	_, err = w.fleet.Attach(t.Context(), alice, "nobody")
+	expect.True(t, core.AsError(err).Code != "", "attached to nobody: %v", err)
 }

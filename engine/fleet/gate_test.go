@@ -52,29 +52,22 @@ func (w *world) tells(events ...fleet.Event) (answers []fleet.ToolAnswer) {
 func TestCallAllowedByRuleIsAnsweredAtOnce(t *testing.T) {
 	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "read", Args: core.Raw(`{"path":"x"}`)})
 	tk := w.assign("bob", "x")
-	if a := <-answers; a.Decision != "approve" || a.CallID != "c1" || string(a.Args) != `{"path":"x"}` {
-		t.Errorf("answer: %+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 0 {
-		t.Errorf("result: %+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "approve" && a.CallID == "c1" && string(a.Args) == `{"path":"x"}`, "answer: %+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && len(r.Denials) == 0, "result: %+v", r)
 	expect.Is(t, len(w.events("tool.requested")), 1, "events of the request")
 }
 
 func TestCallDeniedByRuleIsToldAndCounted(t *testing.T) {
 	w, answers := asking(t, fleet.Event{CallID: "c1", Tool: "remove"})
 	tk := w.assign("bob", "x")
-	if a := <-answers; a.Decision != "deny" || a.Reason != "never remove" {
-		t.Errorf("answer: %+v", a)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "deny" && a.Reason == "never remove", "answer: %+v", a)
 	r := w.result(tk.TaskID)
-	if r.Status != task.Succeeded || len(r.Denials) != 1 {
-		t.Fatalf("result: %+v", r)
-	}
+	expect.Must(t, r.Status == task.Succeeded && len(r.Denials) == 1, "result: %+v", r)
 	d, err := w.judge.Decision(t.Context(), home, r.Denials[0])
-	if err != nil || d.Decision != judge.Deny || d.Agent != "bob" || d.TaskID != tk.TaskID {
-		t.Errorf("decision: %+v, %v", d, err)
-	}
+	expect.True(t, err == nil && d.Decision == judge.Deny && d.Agent == "bob" && d.TaskID == tk.TaskID, "decision: %+v, %v", d, err)
 }
 
 func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
@@ -89,9 +82,8 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 			a := w.agent("bob")
 			return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
 		})
-		if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != ap.ApprovalID {
-			t.Errorf("task: %+v, %v", now, err)
-		}
+		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+		expect.True(t, err == nil && now.Waiting != "" && now.ApprovalID == ap.ApprovalID, "task: %+v, %v", now, err)
 		time.Sleep(1500 * time.Millisecond) // longer than a lease
 		select {
 		case a := <-answers:
@@ -99,15 +91,12 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 		default:
 		}
 		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go on"}))(t)
-		if a := <-answers; a.Decision != "approve" || string(a.Args) != string(write.Args) {
-			t.Errorf("answer: %+v", a)
-		}
-		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-			t.Errorf("result: %+v", r)
-		}
-		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); used.UsedAt.IsZero() {
-			t.Error("the approval was not marked used")
-		}
+		a := <-answers
+		expect.True(t, a.Decision == "approve" && string(a.Args) == string(write.Args), "answer: %+v", a)
+		r := w.result(tk.TaskID)
+		expect.True(t, r.Status == task.Succeeded, "result: %+v", r)
+		used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+		expect.True(t, !used.UsedAt.IsZero(), "the approval was not marked used")
 		if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
 			t.Errorf("agent: %+v", a)
 		}
@@ -125,24 +114,20 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 	}
 	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"})
 	expect.No(t, err)
-	if a := <-answers; a.Decision != "approve" || string(a.Args) != `{"path":"b.txt"}` {
-		t.Errorf("answer: %+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("result: %+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "approve" && string(a.Args) == `{"path":"b.txt"}`, "answer: %+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "result: %+v", r)
 }
 
 func TestDenialIsToldAndTheAgentGoesOn(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
 	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}))(t)
-	if a := <-answers; a.Decision != "deny" || a.Reason != "not there" {
-		t.Errorf("answer: %+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
-		t.Errorf("its outcome is its own: %+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "deny" && a.Reason == "not there", "answer: %+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && len(r.Denials) == 1, "its outcome is its own: %+v", r)
 	w.consistent()
 }
 
@@ -150,13 +135,10 @@ func TestAbortEndsTheTaskBlocked(t *testing.T) {
 	w, answers := asking(t, write)
 	tk := w.assign("bob", "x")
 	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "stop that", Abort: true}))(t)
-	if a := <-answers; a.Decision != "abort" {
-		t.Errorf("answer: %+v", a)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "abort", "answer: %+v", a)
 	r := w.result(tk.TaskID)
-	if r.Status != task.Blocked || r.Error.Code != "approval_denied" || r.Error.Message != "stop that" {
-		t.Errorf("result: %+v %+v", r, r.Error)
-	}
+	expect.True(t, r.Status == task.Blocked && r.Error.Code == "approval_denied" && r.Error.Message == "stop that", "result: %+v %+v", r, r.Error)
 	w.awaitStatus("bob", fleet.Idle)
 	w.consistent()
 }
@@ -224,9 +206,8 @@ func TestMalformedRequestsAreDeniedUnasked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, answers := asking(t, e)
 			task := w.assign("bob", "x")
-			if a := <-answers; a.Decision != "deny" || a.Reason == "" {
-				t.Errorf("answer: %+v", a)
-			}
+			a := <-answers
+			expect.True(t, a.Decision == "deny" && a.Reason != "", "answer: %+v", a)
 			w.result(task.TaskID)
 		})
 	}
@@ -294,9 +275,7 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	) {
 		answers = append(answers, a.CallID+" "+a.Decision)
 	}
-	if want := []string{"c approve", "call approve", "c deny", "c deny", " deny", " "}; !slices.Equal(answers, want) {
-		t.Errorf("answers: %q", answers)
-	}
+	expect.True(t, slices.Equal(answers, []string{"c approve", "call approve", "c deny", "c deny", " deny", " "}), "answers: %q", answers)
 	want := []string{
 		`tool_request c {"path":"evil"}`, "approve c", "answered c approve",
 		`tool_request call {"path":"also evil"}`, "approve call", "answered call approve",
@@ -321,18 +300,16 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 		w, answers := asking(t, write)
 		task := w.assign("bob", "x")
 		ap := w.approval()
-		if a, err := w.fleet.Pause(t.Context(), alice, "bob"); err != nil || !a.Paused {
-			t.Fatalf("%+v, %v", a, err)
-		}
+		a, err := w.fleet.Pause(t.Context(), alice, "bob")
+		expect.Must(t, err == nil && a.Paused, "%+v, %v", a, err)
 		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "go"}))(t)
 		select {
 		case a := <-answers:
 			t.Fatalf("answered while paused: %+v", a)
 		case <-time.After(300 * time.Millisecond):
 		}
-		if used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); !used.UsedAt.IsZero() {
-			t.Error("used while paused")
-		}
+		used, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+		expect.True(t, used.UsedAt.IsZero(), "used while paused")
 		expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 		if a := <-answers; a.Decision != "approve" {
 			t.Errorf("answer: %+v", a)
@@ -351,12 +328,10 @@ func TestSilenceDenies(t *testing.T) {
 	w.rt.does(call(write, answers))
 	w.create("bob")
 	tk := w.assign("bob", "x")
-	if a := <-answers; a.Decision != "deny" {
-		t.Errorf("answer: %+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
-		t.Errorf("result: %+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "deny", "answer: %+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && len(r.Denials) == 1, "result: %+v", r)
 	w.consistent()
 }
 
@@ -369,13 +344,10 @@ func TestAQuestionVoidedByOthersIsAskedAnew(t *testing.T) {
 	})
 	expect.No(t, err)
 	second := w.approval()
-	if second.ApprovalID == first.ApprovalID {
-		t.Fatal("not asked anew")
-	}
+	expect.Must(t, second.ApprovalID != first.ApprovalID, "not asked anew")
 	expect.Of(w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
-	if a := <-answers; a.Decision != "approve" {
-		t.Errorf("answer: %+v", a)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "approve", "answer: %+v", a)
 	w.result(task.TaskID)
 	w.consistent()
 }

@@ -81,9 +81,7 @@ func TestARuntimeIsToldWhichAgentsAreLeft(t *testing.T) {
 		w.awaitStatus(name, fleet.Idle)
 	}
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "ann"))
-	if !l.has(&l.gone, "ann") {
-		t.Errorf("forgotten %q, want ann", l.gone)
-	}
+	expect.True(t, l.has(&l.gone, "ann"), "forgotten %q, want ann", l.gone)
 	w.Close()
 	l.mu.Lock()
 	l.kept = nil
@@ -109,9 +107,8 @@ func TestProjectsAndRolesAreLearnedFromARuntimesServer(t *testing.T) {
 		t.Errorf("projects %+v, roles %+v, %v", all, roles, err)
 	}
 	expect.Is(t, string(l.asked), `{"at":"here"}`, "asked with", l.asked)
-	if _, err := w.fleet.Offers(t.Context(), alice, "none", nil); err == nil || !strings.HasPrefix(err.Error(), "runtime:") {
-		t.Errorf("an unknown runtime: %v", err)
-	}
+	_, err = w.fleet.Offers(t.Context(), alice, "none", nil)
+	expect.True(t, err != nil && strings.HasPrefix(err.Error(), "runtime:"), "an unknown runtime: %v", err)
 	w.consistent()
 }
 

@@ -16,9 +16,8 @@ import (
 // last fails unless an agent's record says so of its last task.
 func (w *world) last(name, tk string, want task.Status) {
 	w.T.Helper()
-	if a := w.agent(name); a.LastTaskID != tk || a.LastStatus != want {
-		w.T.Errorf("%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, tk, want)
-	}
+	a := w.agent(name)
+	expect.True(w.T, a.LastTaskID == tk && a.LastStatus == want, "%s: last task %s is %q, want %s %q", name, a.LastTaskID, a.LastStatus, tk, want)
 }
 
 func TestAnAgentSaysHowItsLastTaskEnded(t *testing.T) {

@@ -44,12 +44,10 @@ func TestLogIsNewestFirstOneLineAPage(t *testing.T) {
 	if len(p.Items) != 1 || p.Items[0].Message != "speak" || p.Items[0].Source != "task" || p.Info.Next || !p.Info.Previous {
 		t.Errorf("last page: %+v", p)
 	}
-	if p = w.log("bob", core.Filter{Page: 5}); len(p.Items) != 0 || p.Info.Total != 4 {
-		t.Errorf("past the end: %+v", p)
-	}
-	if p = w.log("bob", core.Filter{Match: "SEC"}); len(p.Items) != 1 || p.Info.Total != 1 {
-		t.Errorf("match: %+v", p)
-	}
+	p = w.log("bob", core.Filter{Page: 5})
+	expect.True(t, len(p.Items) == 0 && p.Info.Total == 4, "past the end: %+v", p)
+	p = w.log("bob", core.Filter{Match: "SEC"})
+	expect.True(t, len(p.Items) == 1 && p.Info.Total == 1, "match: %+v", p)
 	_, err := w.fleet.Log(t.Context(), home, "bob", core.Filter{Size: 101})
 	refused(t, err, core.InvalidInput, "field", "page_size")
 }
@@ -64,14 +62,12 @@ func TestNoUpdateIsLost(t *testing.T) {
 	w.rt.does(say(events...))
 	w.create("bob")
 	w.result(w.assign("bob", "flood").TaskID)
-	if p := w.log("bob", core.Filter{Size: 100}); p.Info.Total != n+1 || p.Items[0].Message != fmt.Sprint("update ", n-1) {
-		t.Fatalf("%+v", p.Info)
-	}
+	p := w.log("bob", core.Filter{Size: 100})
+	expect.Must(t, p.Info.Total == n+1 && p.Items[0].Message == fmt.Sprint("update ", n-1), "%+v", p.Info)
 	for page := 1; page <= n/100; page++ {
 		for i, l := range w.log("bob", core.Filter{Size: 100, Page: page}).Items {
-			if want := fmt.Sprint("update ", n-1-(page-1)*100-i); l.Message != want {
-				t.Fatalf("page %d line %d: %q, want %q", page, i, l.Message, want)
-			}
+			want := fmt.Sprint("update ", n-1-(page-1)*100-i)
+			expect.Must(t, l.Message == want, "page %d line %d: %q, want %q", page, i, l.Message, want)
 		}
 	}
 }
@@ -83,24 +79,19 @@ func TestLogOfANewAgentBeginsWithIt(t *testing.T) {
 	old := w.assign("bob", "x")
 	w.result(old.TaskID)
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "bob"))
-	if lines, last, err := w.tasks.Log(t.Context(), home, "agent:bob", 1, 10); err != nil || len(lines) > 0 || last == 0 {
-		t.Errorf("its lines stay: %+v, %d, %v", lines, last, err)
-	}
+	lines, last, err := w.tasks.Log(t.Context(), home, "agent:bob", 1, 10)
+	expect.True(t, err == nil && len(lines) == 0 && last != 0, "its lines stay: %+v, %d, %v", lines, last, err)
 	w.create("bob")
-	if p := w.log("bob", core.Filter{}); p.Info.Total != 0 || len(p.Items) != 0 {
-		t.Errorf("the old agent's lines: %+v", p)
-	}
-	if h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{}); err != nil || h.Info.Total != 0 {
-		t.Errorf("the old agent's tasks: %+v, %v", h, err)
-	}
+	p := w.log("bob", core.Filter{})
+	expect.True(t, p.Info.Total == 0 && len(p.Items) == 0, "the old agent's lines: %+v", p)
+	h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
+	expect.True(t, err == nil && h.Info.Total == 0, "the old agent's tasks: %+v, %v", h, err)
 	w.rt.does(say(fleet.Event{Type: "message", Text: "new"}))
 	w.result(w.assign("bob", "y").TaskID)
-	if p := w.log("bob", core.Filter{Size: 10}); p.Info.Total != 2 || p.Items[0].Message != "new" {
-		t.Errorf("its own lines: %+v", p)
-	}
-	if tk, err := w.tasks.Get(t.Context(), home, old.TaskID); err != nil || tk.Status != task.Succeeded {
-		t.Errorf("the old task is gone: %+v, %v", tk, err)
-	}
+	p = w.log("bob", core.Filter{Size: 10})
+	expect.True(t, p.Info.Total == 2 && p.Items[0].Message == "new", "its own lines: %+v", p)
+	tk, err := w.tasks.Get(t.Context(), home, old.TaskID)
+	expect.True(t, err == nil && tk.Status == task.Succeeded, "the old task is gone: %+v, %v", tk, err)
 }
 
 func TestHostileTextsAreBoundedAndValid(t *testing.T) {
@@ -120,19 +111,15 @@ func TestHostileTextsAreBoundedAndValid(t *testing.T) {
 		fleet.Event{Type: "tool_result", CallID: "never asked", Status: "ok", Output: core.Raw(`{"x":1}`)},
 	))
 	w.create("bob")
-	if r := w.result(w.assign("bob", "attack").TaskID); r.Status != task.Succeeded {
-		t.Fatalf("%+v", r.Error)
-	}
+	r := w.result(w.assign("bob", "attack").TaskID)
+	expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	p := w.log("bob", core.Filter{Size: 100})
 	expect.Is(t, p.Info.Total, 10)
 	for _, l := range p.Items {
-		if !utf8.ValidString(l.Message) || len(l.Message) > 65<<10 {
-			t.Errorf("line of %d bytes: %.40q", len(l.Message), l.Message)
-		}
+		expect.True(t, utf8.ValidString(l.Message) && len(l.Message) <= 65<<10, "line of %d bytes: %.40q", len(l.Message), l.Message)
 		expect.Has(t, "DEBUG INFO WARN ERROR", l.Level, "level")
 	}
-	if u := w.agent("bob").Usage; u.Tokens != 7 || u.CostUSD != 0.5 {
-		t.Errorf("usage: %+v", u)
-	}
+	u := w.agent("bob").Usage
+	expect.True(t, u.Tokens == 7 && u.CostUSD == 0.5, "usage: %+v", u)
 	w.consistent()
 }

@@ -31,9 +31,7 @@ func FuzzMentions(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, path := range fleet.Mentions(s) {
-			if path == "" || !strings.Contains(s, path) || strings.Contains(path, "\n") {
-				t.Fatalf("%q mentions %q", s, path)
-			}
+			expect.Must(t, path != "" && strings.Contains(s, path) && !strings.Contains(path, "\n"), "%q mentions %q", s, path)
 		}
 	})
 }
@@ -60,7 +58,5 @@ func TestARuntimeWithoutFilesRefusesToAttachOne(t *testing.T) {
 	w.create("bob")
 	_, err := w.fleet.WithFiles(alice.Tenant, "bob", "x", []string{"a.txt"})
 	refused(t, err, core.InvalidInput, "field", "attach")
-	if text, err := w.fleet.WithFiles(alice.Tenant, "bob", "x", nil); err != nil || text != "x" {
-		t.Errorf("without a file: %q, %v", text, err)
-	}
+	expect.Is(t, expect.Of(w.fleet.WithFiles(alice.Tenant, "bob", "x", nil))(t), "x", "without a file")
 }

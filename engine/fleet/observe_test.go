@@ -44,15 +44,12 @@ func TestARunThatIsLookedAtForLongIsNotTakenForDead(t *testing.T) {
 		w := newWatched(t, &thorough{})
 		w.create("bob")
 		tk := w.assign("bob", "say hello")
-		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-			t.Errorf("%+v", r)
-		}
+		r := w.result(tk.TaskID)
+		expect.True(t, r.Status == task.Succeeded, "%+v", r)
 		if lost := w.events("lease.lost"); len(lost) > 0 {
 			t.Errorf("%d leases lost: %+v", len(lost), lost[0])
 		}
-		if busy := w.events("agent.busy"); len(busy) != 1 {
-			t.Errorf("the agent was at work %d times", len(busy))
-		}
+		expect.Is(t, len(w.events("agent.busy")), 1, "the agent was at work times")
 	})
 }
 

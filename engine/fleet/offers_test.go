@@ -32,9 +32,7 @@ func TestAModeIsKeptAndSetAtOnce(t *testing.T) {
 	_, err = w.fleet.Choose(t.Context(), alice, "bob", fleet.SetModel, "x")
 	refused(t, err, core.InvalidInput, "field", "model")
 	a, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "auto")
-	if err != nil || string(a.Options) != `{"mode":"auto"}` {
-		t.Fatalf("options %s, %v", a.Options, err)
-	}
+	expect.Must(t, err == nil && string(a.Options) == `{"mode":"auto"}`, "options %s, %v", a.Options, err)
 	h := w.rt.handle("bob")
 	h.mu.Lock()
 	same(t, "set", h.chosen, []string{"mode early", "mode auto"})
@@ -45,9 +43,8 @@ func TestAModeIsKeptAndSetAtOnce(t *testing.T) {
 	}
 	w.rt.handle("bob").notify(fleet.Health{Status: fleet.Idle, PID: 7})
 	w.Await("another process is told of", func() bool { return w.agent("bob").PID == 7 })
-	if o := w.agent("bob").Offered(); len(o.Modes) != 2 {
-		t.Errorf("what it offers was forgotten: %+v", o)
-	}
+	o := w.agent("bob").Offered()
+	expect.True(t, len(o.Modes) == 2, "what it offers was forgotten: %+v", o)
 	w.consistent()
 }
 
@@ -60,9 +57,8 @@ func TestWhatAnAgentOffersIsBounded(t *testing.T) {
 		o.Modes = append(o.Modes, fleet.Choice{ID: fmt.Sprintf("m%d", i), Name: strings.Repeat("n", 1000)})
 	}
 	w.offer("bob", o)
-	if got := w.agent("bob").Modes; len(got) != 200 || len(got[0].Name) > 128 || got[0].ID != "m0" {
-		t.Errorf("it keeps %d", len(got))
-	}
+	got := w.agent("bob").Modes
+	expect.True(t, len(got) == 200 && len(got[0].Name) <= 128 && got[0].ID == "m0", "it keeps %d", len(got))
 	_, err := w.fleet.Choose(t.Context(), alice, "bob", fleet.SetMode, "m900")
 	expect.No(t, err, "one beyond what is kept is the agent's to judge")
 }

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // elsewhere is a runtime whose agents work on when the engine dies.
@@ -73,12 +74,10 @@ func TestWorkElsewhereThatTheEngineIsTooSlowForIsNotInterrupted(t *testing.T) {
 		w.run()
 		w.create("bob")
 		tk := w.assign("bob", "say hello")
-		if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-			t.Errorf("%+v", r)
-		}
-		if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Attempt != 0 {
-			t.Errorf("%+v, %v, want its first attempt", now, err)
-		}
+		r := w.result(tk.TaskID)
+		expect.True(t, r.Status == task.Succeeded, "%+v", r)
+		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+		expect.True(t, err == nil && now.Attempt == 0, "%+v, %v, want its first attempt", now, err)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if !slices.Equal(e.done, []string{"leave"}) || !slices.Equal(attempts, []int{0, 0}) {

@@ -77,23 +77,20 @@ func TestAnAgentWaitsForWhatItAsksOnAnotherWay(t *testing.T) {
 		a := w.agent("bob")
 		return a.State() == "waiting for you" && a.Waiting == first.ApprovalID && len(a.Asked) == 1 && a.Asked[0] == second.ApprovalID
 	})
-	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting == "" || now.ApprovalID != first.ApprovalID {
-		t.Errorf("task: %+v, %v", now, err)
-	}
+	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+	expect.True(t, err == nil && now.Waiting != "" && now.ApprovalID == first.ApprovalID, "task: %+v, %v", now, err)
 	// The one that is answered is no longer waited for, the other still is.
 	expect.Of(w.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}))(t)
-	if r := <-one; !r.Approved {
-		t.Errorf("%+v", r)
-	}
+	r := <-one
+	expect.True(t, r.Approved, "%+v", r)
 	w.Await("it waits for the other", func() bool {
 		a := w.agent("bob")
 		now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
 		return err == nil && a.Waiting == second.ApprovalID && len(a.Asked) == 0 && now.ApprovalID == second.ApprovalID
 	})
 	expect.Of(w.judge.Answer(t.Context(), alice, second.ApprovalID, judge.Answer{Reason: "no"}))(t)
-	if r := <-two; r.Approved || r.Reason != "no" {
-		t.Errorf("%+v", r)
-	}
+	r = <-two
+	expect.True(t, !r.Approved && r.Reason == "no", "%+v", r)
 	w.Await("it goes on", func() bool { return w.agent("bob").State() == "working" })
 	finish()
 	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 1 {
@@ -111,16 +108,13 @@ func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
 	giveUp()
 	<-replies
 	w.Await("it goes on", func() bool { return w.agent("bob").State() == "working" })
-	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Waiting != "" {
-		t.Errorf("task: %+v, %v", now, err)
-	}
-	if a, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); a.Status != judge.Voided {
-		t.Errorf("approval: %+v", a)
-	}
+	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+	expect.True(t, err == nil && now.Waiting == "", "task: %+v, %v", now, err)
+	a, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+	expect.True(t, a.Status == judge.Voided, "approval: %+v", a)
 	finish()
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded || len(r.Denials) != 0 {
-		t.Errorf("result: %+v", r)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && len(r.Denials) == 0, "result: %+v", r)
 	w.consistent()
 }
 
@@ -130,12 +124,10 @@ func TestADenialThatAbortsEndsTheTaskWhereverItWasAsked(t *testing.T) {
 	_, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"})
 	expect.No(t, err)
 	<-replies
-	if r := w.result(tk.TaskID); r.Status != task.Blocked || r.Error == nil || r.Error.Code != "approval_denied" || len(r.Denials) != 1 {
-		t.Errorf("result: %+v", r)
-	}
-	if a := w.agent("bob"); a.Waiting != "" || a.Status != fleet.Idle {
-		t.Errorf("agent: %+v", a)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Blocked && r.Error != nil && r.Error.Code == "approval_denied" && len(r.Denials) == 1, "result: %+v", r)
+	a := w.agent("bob")
+	expect.True(t, a.Waiting == "" && a.Status == fleet.Idle, "agent: %+v", a)
 	w.consistent()
 }
 

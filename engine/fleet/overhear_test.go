@@ -42,18 +42,13 @@ func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
 	} {
 		expect.No(t, say(t.Context(), e))
 	}
-	if say(t.Context(), fleet.Event{Type: "usage", Tokens: 5}) == nil {
-		t.Error("it spends what no task has")
-	}
+	expect.True(t, say(t.Context(), fleet.Event{Type: "usage", Tokens: 5}) != nil, "it spends what no task has")
 	page, err := w.fleet.Log(t.Context(), home, "bob", core.Filter{Size: 10})
-	if err != nil || len(page.Items) != 3 {
-		t.Fatalf("%+v, %v", page, err)
-	}
+	expect.Must(t, err == nil && len(page.Items) == 3, "%+v, %v", page, err)
 	for i, want := range []string{"WARN log careful", "INFO message mended \x1b[31m", "INFO prompt told elsewhere: mend it"} {
 		l := page.Items[i]
-		if got := l.Level + " " + l.Source + " " + l.Message; got != want || l.TaskID != "" {
-			t.Errorf("line %d: %q of task %q, want %q", i, got, l.TaskID, want)
-		}
+		got := l.Level + " " + l.Source + " " + l.Message
+		expect.True(t, got == want && l.TaskID == "", "line %d: %q of task %q, want %q", i, got, l.TaskID, want)
 	}
 	w.consistent()
 }

@@ -27,12 +27,10 @@ func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
 	w.Await("the agent waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
 	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
 	expect.No(t, err)
-	if a := <-answers; a.Decision != "approve" || string(a.Content) != `{"name":"Ada"}` {
-		t.Errorf("%+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("%+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "approve" && string(a.Content) == `{"name":"Ada"}`, "%+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "%+v", r)
 	if a := w.agent("bob"); a.Waiting != "" {
 		t.Errorf("%+v", a)
 	}
@@ -59,12 +57,10 @@ func TestACallThatIsTakenBackBeforeAnybodyWasAskedWaitsForNobody(t *testing.T) {
 	w.create("bob")
 	tk := w.assign("bob", "x")
 	<-answers
-	if a := <-answers; a.Decision != "deny" || a.Reason != "withdrawn by bob: it is there already" {
-		t.Errorf("%+v", a)
-	}
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("%+v", r)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "deny" && a.Reason == "withdrawn by bob: it is there already", "%+v", a)
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "%+v", r)
 	expect.Is(t, len(w.events("approval.withdrawn")), 1)
 	w.consistent()
 }

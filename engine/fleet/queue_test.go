@@ -60,9 +60,8 @@ func busy(t *testing.T) (*world, chan struct{}) {
 		return beatUntil(ctx, h, p, release)
 	})
 	w.create("bob")
-	if told := w.tell("bob", "first", false); told.State != fleet.ToldGiven || told.TaskID == "" {
-		t.Fatalf("told an idle agent: %+v", told)
-	}
+	told := w.tell("bob", "first", false)
+	expect.Must(t, told.State == fleet.ToldGiven && told.TaskID != "", "told an idle agent: %+v", told)
 	w.awaitStatus("bob", fleet.Busy)
 	return w, release
 }
@@ -85,9 +84,8 @@ func (w *world) awaitGiven(name string, n int) {
 func TestMessagesForABusyAgentAreGivenInTheirOrder(t *testing.T) {
 	w, release := busy(t)
 	for _, s := range []string{"a", "b\n\tsecond line", "c"} {
-		if told := w.tell("bob", s, false); told.State != fleet.ToldQueued || told.MessageID == "" || told.Note == "" {
-			t.Errorf("told %+v", told)
-		}
+		told := w.tell("bob", s, false)
+		expect.True(t, told.State == fleet.ToldQueued && told.MessageID != "" && told.Note != "", "told %+v", told)
 	}
 	same(t, "waiting", w.texts("bob"), []string{"a", "b\n\tsecond line", "c"})
 	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
@@ -209,9 +207,7 @@ func TestAMessageThatIsRefusedWaitsAndTheNextIsGiven(t *testing.T) {
 	w.awaitGiven("bob", 2)
 	same(t, "given", w.given("bob"), []string{"first", "in none"})
 	queue, err := w.fleet.Queue(t.Context(), home, "bob")
-	if err != nil || len(queue) != 1 || queue[0].MessageID != id || queue[0].Held == "" {
-		t.Errorf("held: %+v %v", queue, err)
-	}
+	expect.True(t, err == nil && len(queue) == 1 && queue[0].MessageID == id && queue[0].Held != "", "held: %+v %v", queue, err)
 	expect.Is(t, len(w.events("agent.message_held")), 1, "events of a message held")
 	w.consistent()
 }

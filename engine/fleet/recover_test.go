@@ -25,15 +25,12 @@ func TestCrashWhileWorkingLeavesAnIdleAgent(t *testing.T) {
 	w.run()
 	w.awaitStatus("bob", fleet.Idle) // it is free meanwhile
 	w.sendAgain(tk.TaskID, judge.Answer{Approve: true})
-	if r := w.result(tk.TaskID); r.Status != task.Succeeded {
-		t.Errorf("the task was not sent again: %+v %+v", r, r.Error)
-	}
-	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Attempt != 0 || now.Sent {
-		t.Errorf("%+v %v", now, err)
-	}
-	if a := w.awaitStatus("bob", fleet.Idle); a.TaskID != "" {
-		t.Errorf("recovered: %+v", a)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "the task was not sent again: %+v %+v", r, r.Error)
+	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+	expect.True(t, err == nil && now.Attempt == 0 && !now.Sent, "%+v %v", now, err)
+	a := w.awaitStatus("bob", fleet.Idle)
+	expect.True(t, a.TaskID == "", "recovered: %+v", a)
 	w.consistent()
 }
 
@@ -65,13 +62,11 @@ func TestWhatAnAgentMayHaveDoneIsNotSentAgainUnasked(t *testing.T) {
 		}
 	}
 	other := w.assign("bob", "another") // it is not held up
-	if r := w.result(other.TaskID); r.Status != task.Succeeded || sent != 1 {
-		t.Errorf("%+v, sent %d times", r, sent)
-	}
+	r := w.result(other.TaskID)
+	expect.True(t, r.Status == task.Succeeded && sent == 1, "%+v, sent %d times", r, sent)
 	w.sendAgain(tk.TaskID, judge.Answer{Reason: "it did it"})
-	if r := w.result(tk.TaskID); r.Status != task.Blocked || sent != 1 {
-		t.Errorf("%s %+v, sent %d times", r.Status, r.Error, sent)
-	}
+	r = w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Blocked && sent == 1, "%s %+v, sent %d times", r.Status, r.Error, sent)
 	w.consistent()
 }
 
@@ -90,9 +85,8 @@ func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {
 	w.run()
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	if now, err := w.tasks.Get(t.Context(), home, tk.TaskID); err != nil || now.Sent {
-		t.Errorf("%+v, %v", now, err)
-	}
+	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
+	expect.True(t, err == nil && !now.Sent, "%+v, %v", now, err)
 	expect.Of(w.swarm.Sessions.Start(t.Context(), alice, tk.SessionID))(t)
 	expect.Of(w.tasks.Wait(ctx, home, tk.TaskID, ""))(t)
 	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
@@ -110,13 +104,11 @@ func TestAnAgentWorksWhoseEngineRunsElsewhere(t *testing.T) {
 		return tenant == home
 	}
 	w.Open() // as one who only reads
-	if a := w.agent("bob"); a.State() != "waiting for you" || a.Waiting != ap.ApprovalID || a.TaskID == "" {
-		t.Errorf("its engine is elsewhere: %+v", a)
-	}
+	a := w.agent("bob")
+	expect.True(t, a.State() == "waiting for you" && a.Waiting == ap.ApprovalID && a.TaskID != "", "its engine is elsewhere: %+v", a)
 	asked = 0
-	if live := w.fleet.Live(home); len(live) != 1 || live[0].State() != "waiting for you" || asked != 1 {
-		t.Errorf("%+v, asked %d times", live, asked)
-	}
+	live := w.fleet.Live(home)
+	expect.True(t, len(live) == 1 && live[0].State() == "waiting for you" && asked == 1, "%+v, asked %d times", live, asked)
 }
 
 func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
@@ -135,19 +127,15 @@ func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	}
 	expect.Is(t, a.LastTaskID, task.TaskID, "what it had in hand", a)
 	page, err := w.fleet.Agents(t.Context(), home, core.Filter{Status: string(fleet.Offline)})
-	if err != nil || len(page.Items) != 1 {
-		t.Errorf("listed as %+v, %v", page.Items, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 1, "listed as %+v, %v", page.Items, err)
 	w.rt.does(done)
 	w.run()
 	w.sendAgain(task.TaskID, judge.Answer{Approve: true})
 	w.result(task.TaskID)
-	if a := w.awaitStatus("bob", fleet.Idle); a.State() != "idle" {
-		t.Errorf("with an engine: %+v", a)
-	}
-	if old, err := w.judge.Approval(t.Context(), home, ap.ApprovalID); err != nil || old.Status != judge.Voided {
-		t.Errorf("the question: %+v %v", old, err)
-	}
+	a = w.awaitStatus("bob", fleet.Idle)
+	expect.True(t, a.State() == "idle", "with an engine: %+v", a)
+	old, err := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+	expect.True(t, err == nil && old.Status == judge.Voided, "the question: %+v %v", old, err)
 	w.consistent()
 }
 
@@ -158,24 +146,19 @@ func TestCrashWhileAskingVoidsTheQuestion(t *testing.T) {
 	w.crash()
 	w.Open()
 	// Nobody would act on an answer, so even before Run none is taken.
-	if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"}); err == nil {
-		t.Error("approved a call of a dead run")
-	}
+	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "late"})
+	expect.True(t, err != nil, "approved a call of a dead run")
 	answers := make(chan fleet.ToolAnswer, 1)
 	w.rt.does(call(write, answers))
 	w.run()
 	w.sendAgain(task.TaskID, judge.Answer{Approve: true})
 	again := w.approval()
-	if again.ApprovalID == ap.ApprovalID || again.TaskID != task.TaskID {
-		t.Errorf("asked again: %+v", again)
-	}
-	if old, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID); old.Status != judge.Voided {
-		t.Errorf("the old question: %+v", old)
-	}
+	expect.True(t, again.ApprovalID != ap.ApprovalID && again.TaskID == task.TaskID, "asked again: %+v", again)
+	old, _ := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+	expect.True(t, old.Status == judge.Voided, "the old question: %+v", old)
 	expect.Of(w.judge.Answer(t.Context(), alice, again.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
-	if a := <-answers; a.Decision != "approve" {
-		t.Errorf("answer: %+v", a)
-	}
+	a := <-answers
+	expect.True(t, a.Decision == "approve", "answer: %+v", a)
 	w.result(task.TaskID)
 	w.consistent()
 }
@@ -188,13 +171,10 @@ func TestClosingTheEngineHandsTheTaskBack(t *testing.T) {
 	w.awaitStatus("bob", fleet.Busy)
 	w.Close()
 	w.Open()
-	if a := w.agent("bob"); a.Status == fleet.Busy || a.TaskID != "" {
-		t.Errorf("closed in order, yet: %+v", a)
-	}
+	a := w.agent("bob")
+	expect.True(t, a.Status != fleet.Busy && a.TaskID == "", "closed in order, yet: %+v", a)
 	now, err := w.tasks.Get(t.Context(), home, tk.TaskID)
-	if err != nil || now.Status != task.Queued || now.Attempt != 0 {
-		t.Errorf("task: %+v, %v", now, err)
-	}
+	expect.True(t, err == nil && now.Status == task.Queued && now.Attempt == 0, "task: %+v, %v", now, err)
 	w.consistent()
 }
 
@@ -212,12 +192,10 @@ func TestRuntimePanicFailsOneTaskOnly(t *testing.T) {
 		Kind: fleet.KindPrompt, MaxAttempts: &once, Input: core.Raw(`{"agent":"bob","message":"boom"}`),
 	})
 	expect.No(t, err)
-	if r := w.result(tk.TaskID); r.Status != task.Failed || r.Error.Message != "the runtime panicked: boom" {
-		t.Errorf("%+v %+v", r, r.Error)
-	}
-	if r := w.result(w.assign("bob", "fine").TaskID); r.Status != task.Succeeded {
-		t.Errorf("%+v", r)
-	}
+	r := w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Failed && r.Error.Message == "the runtime panicked: boom", "%+v %+v", r, r.Error)
+	r = w.result(w.assign("bob", "fine").TaskID)
+	expect.True(t, r.Status == task.Succeeded, "%+v", r)
 }
 
 func FuzzInput(f *testing.F) {
@@ -227,9 +205,7 @@ func FuzzInput(f *testing.F) {
 	fl := &fleet.Fleet{}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		target := fl.Runner().(interface{ Target(core.Raw) string }).Target(data)
-		if len(target) > 20 {
-			t.Errorf("target %q", target)
-		}
+		expect.True(t, len(target) <= 20, "target %q", target)
 	})
 }
 
@@ -248,15 +224,12 @@ func TestAnOrderlyEndIsNoReasonToSendATaskAgain(t *testing.T) {
 	w.rt.does(done)
 	w.run()
 	w.awaitStatus("bob", fleet.Idle)
-	if now, err := w.tasks.Get(t.Context(), home, next.TaskID); err != nil || now.Sent {
-		t.Errorf("%+v, %v", now, err)
-	}
-	if now, err := w.tasks.Get(t.Context(), home, held.TaskID); err != nil || now.Status != task.Queued || !now.Sent || now.Attempt != 0 {
-		t.Errorf("%+v, %v", now, err)
-	}
+	now, err := w.tasks.Get(t.Context(), home, next.TaskID)
+	expect.True(t, err == nil && !now.Sent, "%+v, %v", now, err)
+	now, err = w.tasks.Get(t.Context(), home, held.TaskID)
+	expect.True(t, err == nil && now.Status == task.Queued && now.Sent && now.Attempt == 0, "%+v, %v", now, err)
 	w.sendAgain(held.TaskID, judge.Answer{Approve: true})
-	if r := w.result(held.TaskID); r.Status != task.Succeeded {
-		t.Errorf("%+v %+v", r, r.Error)
-	}
+	r := w.result(held.TaskID)
+	expect.True(t, r.Status == task.Succeeded, "%+v %+v", r, r.Error)
 	w.consistent()
 }

@@ -31,9 +31,8 @@ func TestWhatAnAgentDoesWithoutAskingIsShownAsSuch(t *testing.T) {
 		"INFO diff a\n-x\n+y", `INFO tool read look into a (not asked) c1: ok {"n":1}`,
 	}
 	expect.Is(t, strings.Join(lines, "|"), strings.Join(want, "|"), "log", lines, want)
-	if got := w.events("tool.result"); len(got) != 1 || !strings.Contains(string(got[0].Payload), `"asked":false`) {
-		t.Errorf("events %+v", got)
-	}
+	got := w.events("tool.result")
+	expect.True(t, len(got) == 1 && strings.Contains(string(got[0].Payload), `"asked":false`), "events %+v", got)
 	w.consistent()
 }
 
@@ -46,12 +45,9 @@ func TestAChangeOfTheAgentsOwnPermissionsIsAudited(t *testing.T) {
 	task := w.assign("bob", "x")
 	w.result(task.TaskID)
 	got := w.events("agent.mode")
-	if len(got) != 1 || !strings.Contains(string(got[0].Payload), `"mode":{"mode":"yolo","wanted":"ask"}`) {
-		t.Errorf("events %+v", got)
-	}
-	if l := w.log("bob", core.Filter{}).Items[0]; l.Level != "WARN" || l.Source != "mode" {
-		t.Errorf("log %+v", l)
-	}
+	expect.True(t, len(got) == 1 && strings.Contains(string(got[0].Payload), `"mode":{"mode":"yolo","wanted":"ask"}`), "events %+v", got)
+	l := w.log("bob", core.Filter{}).Items[0]
+	expect.True(t, l.Level == "WARN" && l.Source == "mode", "log %+v", l)
 	w.consistent()
 }
 
@@ -59,9 +55,7 @@ func TestOptionsAreKeptCompactAndRenewTheRuntime(t *testing.T) {
 	w := newWorld(t).run()
 	c := fleet.Create{Name: "bob", Project: "Setup", Command: []string{"x"}, Options: core.Raw(`{ "mode": "ask" }`)}
 	a, err := w.fleet.Create(t.Context(), alice, c)
-	if err != nil || string(a.Options) != `{"mode":"ask"}` {
-		t.Fatalf("%s, %v", a.Options, err)
-	}
+	expect.Must(t, err == nil && string(a.Options) == `{"mode":"ask"}`, "%s, %v", a.Options, err)
 	w.awaitStatus("bob", fleet.Idle)
 	opened := func() int {
 		w.rt.mu.Lock()
@@ -73,9 +67,8 @@ func TestOptionsAreKeptCompactAndRenewTheRuntime(t *testing.T) {
 		t.Errorf("the same options changed something: %v", err)
 	}
 	c.Options = core.Raw(`{}`)
-	if a, err = w.fleet.Update(t.Context(), alice, "bob", c); err != nil || a.Options != nil {
-		t.Errorf("%s, %v", a.Options, err)
-	}
+	a, err = w.fleet.Update(t.Context(), alice, "bob", c)
+	expect.True(t, err == nil && a.Options == nil, "%s, %v", a.Options, err)
 	w.Await("it is opened anew", func() bool { return opened() == before+1 })
 	w.consistent()
 }

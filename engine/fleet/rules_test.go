@@ -59,20 +59,14 @@ func TestAgentHasTheSeedsFields(t *testing.T) {
 	w := newWorld(t)
 	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "Papi", Project: "DataOne", Command: []string{"x"}, Dir: "/tmp"})
 	expect.No(t, err)
-	if a.Status != fleet.Starting || a.Role != "coder" || a.TenantID != home || a.Runtime != "exec" {
-		t.Errorf("defaults: %+v", a)
-	}
+	expect.True(t, a.Status == fleet.Starting && a.Role == "coder" && a.TenantID == home && a.Runtime == "exec", "defaults: %+v", a)
 	if len(a.WorkspaceID) != 36 || a.UpdatedAt.Before(a.CreatedAt) || a.CreatedAt.IsZero() {
 		t.Errorf("workspace %q, created %v, updated %v", a.WorkspaceID, a.CreatedAt, a.UpdatedAt)
 	}
 	projects, err := w.fleet.Projects(t.Context(), home)
-	if err != nil || len(projects) != 1 || projects[0].Name != "DataOne" {
-		t.Fatalf("projects: %+v, %v", projects, err)
-	}
+	expect.Must(t, err == nil && len(projects) == 1 && projects[0].Name == "DataOne", "projects: %+v, %v", projects, err)
 	roles, err := w.fleet.Roles(t.Context(), home, "DataOne")
-	if err != nil || len(roles) != 1 || roles[0].Name != "coder" || roles[0].ProjectID != projects[0].ID {
-		t.Fatalf("roles: %+v, %v", roles, err)
-	}
+	expect.Must(t, err == nil && len(roles) == 1 && roles[0].Name == "coder" && roles[0].ProjectID == projects[0].ID, "roles: %+v, %v", roles, err)
 	_, err = w.fleet.Roles(t.Context(), home, "Nowhere")
 	refused(t, err, core.NotFound, "field", "project")
 }
@@ -146,9 +140,7 @@ func TestAnotherTenantsAgentIsRefusedAndAudited(t *testing.T) {
 	expect.Is(t, len(w.events("tenant.violation"))-before, n)
 	// Names are unique in a tenant, not across: home may have a spy of its own.
 	expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
-	if a := w.agent("spy"); a.TenantID != home {
-		t.Errorf("got the agent of %s", a.TenantID)
-	}
+	expect.Is(t, w.agent("spy").TenantID, home, "got the agent of")
 	w.consistent()
 }
 
@@ -163,21 +155,16 @@ func TestListFiltersAndPages(t *testing.T) {
 		p := expect.Of(w.fleet.Agents(t.Context(), home, q))(t)
 		return p
 	}
-	if p := list(core.Filter{}); len(p.Items) != 20 || p.Info.Total != 25 || !p.Info.Next || p.Items[0].Name != "agent-24" {
-		t.Errorf("first page: %+v", p.Info)
-	}
-	if p := list(core.Filter{Page: 2}); len(p.Items) != 5 || p.Info.Next || !p.Info.Previous || p.Items[4].Name != "agent-00" {
-		t.Errorf("second page: %+v", p.Info)
-	}
-	if p := list(core.Filter{Page: 9}); len(p.Items) != 0 || p.Info.Total != 25 {
-		t.Errorf("past the end: %+v", p)
-	}
-	if p := list(core.Filter{Match: "TESTER"}); p.Info.Total != 12 {
-		t.Errorf("match: %+v", p.Info)
-	}
-	if p := list(core.Filter{Status: "starting", Agent: "agent-03"}); p.Info.Total != 1 {
-		t.Errorf("status and name: %+v", p.Info)
-	}
+	p := list(core.Filter{})
+	expect.True(t, len(p.Items) == 20 && p.Info.Total == 25 && p.Info.Next && p.Items[0].Name == "agent-24", "first page: %+v", p.Info)
+	p = list(core.Filter{Page: 2})
+	expect.True(t, len(p.Items) == 5 && !p.Info.Next && p.Info.Previous && p.Items[4].Name == "agent-00", "second page: %+v", p.Info)
+	p = list(core.Filter{Page: 9})
+	expect.True(t, len(p.Items) == 0 && p.Info.Total == 25, "past the end: %+v", p)
+	p = list(core.Filter{Match: "TESTER"})
+	expect.True(t, p.Info.Total == 12, "match: %+v", p.Info)
+	p = list(core.Filter{Status: "starting", Agent: "agent-03"})
+	expect.True(t, p.Info.Total == 1, "status and name: %+v", p.Info)
 	_, err := w.fleet.Agents(t.Context(), home, core.Filter{Status: "sleeping"})
 	refused(t, err, core.InvalidInput, "field", "status")
 	_, err = w.fleet.Agents(t.Context(), home, core.Filter{Size: 101})

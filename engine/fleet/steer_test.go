@@ -15,9 +15,7 @@ func TestAnAgentAtWorkIsToldAtOnce(t *testing.T) {
 	w, release := busy(t)
 	w.tell("bob", "later", false)
 	told := w.tell("bob", "use the other port", true)
-	if told.State != fleet.ToldNow || told.TaskID != w.agent("bob").TaskID {
-		t.Errorf("told %+v", told)
-	}
+	expect.True(t, told.State == fleet.ToldNow && told.TaskID == w.agent("bob").TaskID, "told %+v", told)
 	same(t, "the queue", w.texts("bob"), []string{"use the other port", "later"})
 	_, err := w.fleet.Withdraw(t.Context(), alice, "bob", told.MessageID)
 	refused(t, err, core.Conflict, "field", "message")
@@ -70,9 +68,8 @@ func between(t *testing.T, first error) (w *world, turn chan struct{}, heard cha
 
 func TestAnAgentThatHearsBetweenItsTurnsIsToldInTheSameTask(t *testing.T) {
 	w, turn, heard := between(t, nil)
-	if told := w.tell("bob", "and the docs", true); told.State != fleet.ToldQueued || told.Note == "" {
-		t.Errorf("told %+v", told)
-	}
+	told := w.tell("bob", "and the docs", true)
+	expect.True(t, told.State == fleet.ToldQueued && told.Note != "", "told %+v", told)
 	close(turn)
 	expect.Is(t, <-heard, "and the docs", "heard")
 	w.awaitGiven("bob", 1)
@@ -95,9 +92,8 @@ func TestWhatWasToldInAFailedAttemptIsToldInTheNext(t *testing.T) {
 
 func TestWhatWasToldBeforeACrashIsToldToTheNextAttempt(t *testing.T) {
 	w, _ := busy(t)
-	if told := w.tell("bob", "use the other port", true); told.State != fleet.ToldNow {
-		t.Fatalf("told %+v", told)
-	}
+	told := w.tell("bob", "use the other port", true)
+	expect.Must(t, told.State == fleet.ToldNow, "told %+v", told)
 	w.crash()
 	w.Open()
 	release := make(chan struct{})

@@ -43,12 +43,10 @@ func TestEverythingAtOnce(t *testing.T) {
 	})
 	for _, n := range names {
 		w.awaitStatus(n, fleet.Idle)
-		if a := w.agent(n); a.Waiting != "" || a.TaskID != "" || a.Paused || a.Pausing {
-			t.Errorf("left over: %+v", a)
-		}
-		if r := w.result(w.assign(n, "last").TaskID); r.Status != task.Succeeded {
-			t.Errorf("%s: %+v", n, r)
-		}
+		a := w.agent(n)
+		expect.True(t, a.Waiting == "" && a.TaskID == "" && !a.Paused && !a.Pausing, "left over: %+v", a)
+		r := w.result(w.assign(n, "last").TaskID)
+		expect.True(t, r.Status == task.Succeeded, "%s: %+v", n, r)
 	}
 	w.consistent()
 }

@@ -74,18 +74,15 @@ func TestAnAgentThatSaysNothingIsStuckUntilItDoes(t *testing.T) {
 			t.Errorf("%+v %+v", a, a.Stuck)
 		}
 		h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
-		if err != nil || !h.Items[0].NeedsUserAttention {
-			t.Errorf("history %+v, %v", h.Items, err)
-		}
+		expect.True(t, err == nil && h.Items[0].NeedsUserAttention, "history %+v, %v", h.Items, err)
 		w.consistent()
 		next <- struct{}{}
 		w.awaitUnstuck("bob")
 		w.awaitStuck("bob", fleet.NoProgress)
 		close(next)
 		w.result(task.TaskID)
-		if a := w.awaitStatus("bob", fleet.Idle); a.Stuck != nil {
-			t.Errorf("idle and stuck: %+v", a.Stuck)
-		}
+		a = w.awaitStatus("bob", fleet.Idle)
+		expect.True(t, a.Stuck == nil, "idle and stuck: %+v", a.Stuck)
 		stuck := w.events("agent.stuck")
 		if len(stuck) != 2 || !strings.Contains(string(stuck[0].Payload), `"kind":"no_progress"`) || len(w.events("agent.unstuck")) < 1 {
 			t.Errorf("events %+v", stuck)
@@ -103,15 +100,13 @@ func TestTimeSpentWaitingIsNoLackOfProgress(t *testing.T) {
 		next <- struct{}{}
 		ap := w.approval()
 		time.Sleep(200 * time.Millisecond)
-		if a := w.agent("bob"); a.Stuck != nil || a.Waiting != ap.ApprovalID {
-			t.Fatalf("%+v", a.Stuck)
-		}
+		a := w.agent("bob")
+		expect.Must(t, a.Stuck == nil && a.Waiting == ap.ApprovalID, "%+v", a.Stuck)
 		expect.Of(w.fleet.Pause(t.Context(), alice, "bob"))(t)
 		expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Reason: "yes"}))(t)
 		time.Sleep(200 * time.Millisecond)
-		if a := w.agent("bob"); a.Stuck != nil {
-			t.Fatalf("paused and %+v", a.Stuck)
-		}
+		a = w.agent("bob")
+		expect.Must(t, a.Stuck == nil, "paused and %+v", a.Stuck)
 		expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)
 		w.awaitStuck("bob", fleet.NoProgress)
 		close(next)
@@ -160,9 +155,7 @@ func TestARepeatedCallOrMessageIsALoop(t *testing.T) {
 				w.awaitUnstuck("bob")
 				close(next)
 				w.awaitStatus("bob", fleet.Idle)
-				if got := w.events("agent.stuck"); len(got) != 1 {
-					t.Errorf("%d events", len(got))
-				}
+				expect.Is(t, len(w.events("agent.stuck")), 1, "events")
 				w.consistent()
 			})
 		})
@@ -198,9 +191,8 @@ func TestStuckChecksCanBeSwitchedOff(t *testing.T) {
 			next <- struct{}{}
 		}
 		time.Sleep(50 * time.Millisecond)
-		if a := w.agent("bob"); a.Stuck != nil {
-			t.Errorf("%+v", a.Stuck)
-		}
+		a := w.agent("bob")
+		expect.True(t, a.Stuck == nil, "%+v", a.Stuck)
 		close(next)
 	})
 }

@@ -159,9 +159,7 @@ func (w *world) approval() judge.Approval {
 func (w *world) sendAgain(id string, answer judge.Answer) {
 	w.T.Helper()
 	ap := w.approval()
-	if ap.TaskID != id || ap.ReasonCode != swarm.ReasonSent {
-		w.T.Fatalf("asked about something else: %+v", ap)
-	}
+	expect.Must(w.T, ap.TaskID == id && ap.ReasonCode == swarm.ReasonSent, "asked about something else: %+v", ap)
 	expect.Of(w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, answer))(w.T)
 }
 
@@ -190,9 +188,7 @@ func (w *world) consistent() {
 	err := w.DB.View(w.T.Context(), home, func(tx store.Tx) error {
 		return tx.Scan("agent", nil, nil, false, func(_, value []byte) (bool, error) {
 			var a fleet.Agent
-			if err := core.DecodeStored(value, &a); err != nil {
-				w.T.Error(err)
-			}
+			expect.Is(w.T, core.DecodeStored(value, &a), nil)
 			counts[a.Status]--
 			return true, nil
 		})
@@ -202,17 +198,13 @@ func (w *world) consistent() {
 		expect.Is(w.T, n, 0, "counter of", s, "agents is")
 	}
 	deltas := expect.Of(w.Ledger.Reconcile(w.T.Context(), home))(w.T)
-	if len(deltas) > 0 {
-		w.T.Errorf("unexplained: %+v", deltas)
-	}
+	expect.True(w.T, len(deltas) == 0, "unexplained: %+v", deltas)
 }
 
 // refused checks an error's code and the value of one detail.
 func refused(t testing.TB, err error, code core.Code, detail, value string) {
 	t.Helper()
-	if err == nil {
-		t.Fatalf("no error; want %s", code)
-	}
+	expect.Must(t, err != nil, "no error; want %s", code)
 	e := core.AsError(err)
 	if e.Code != code || detail != "" && fmt.Sprint(e.Details[detail]) != value {
 		t.Fatalf("got %s %q %v; want %s with %s=%s", e.Code, e.Message, e.Details, code, detail, value)

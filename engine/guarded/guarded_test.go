@@ -11,13 +11,10 @@ import (
 func TestEachRuleSaysWhenAndNamesPathsBelowADirectory(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {
-		if !strings.HasPrefix(r.When, "you ") && !strings.HasPrefix(r.When, "a shell of yours ") || len(r.Paths) == 0 {
-			t.Errorf("%+v", r)
-		}
+		expect.True(t, (strings.HasPrefix(r.When, "you ") || strings.HasPrefix(r.When, "a shell of yours ")) && len(r.Paths) != 0, "%+v", r)
 		for _, p := range r.Paths {
-			if _, err := path.Match(p, "x"); err != nil || path.IsAbs(p) || path.Clean(p) != p || seen[p] {
-				t.Errorf("%q: %v", p, err)
-			}
+			_, err := path.Match(p, "x")
+			expect.True(t, err == nil && !path.IsAbs(p) && path.Clean(p) == p && !seen[p], "%q: %v", p, err)
 			seen[p] = true
 		}
 	}
@@ -26,9 +23,7 @@ func TestEachRuleSaysWhenAndNamesPathsBelowADirectory(t *testing.T) {
 func TestWhatAProjectAddsIsPathsBelowADirectory(t *testing.T) {
 	expect.No(t, Check([]string{"justfile", "scripts/*.sh", ".tool/[ab]"}))
 	for _, bad := range [][]string{{""}, {"."}, {"../x"}, {"/x"}, {"a//b"}, {"a/"}, {"[a"}, {"a\nb"}, {strings.Repeat("x", 201)}, make([]string, 51)} {
-		if Check(bad) == nil {
-			t.Errorf("%q is taken", bad)
-		}
+		expect.True(t, Check(bad) != nil, "%q is taken", bad)
 	}
 }
 

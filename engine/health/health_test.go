@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -39,19 +40,13 @@ func TestEachDamagedRecordIsATroubleOfItsOwn(t *testing.T) {
 	if len(got) != 3 || got[0].Component != "store" || got[1].About != "session s_1" || got[2].About != "budget tenant" || got[2].Count != 2 {
 		t.Fatalf("troubles: %+v", got)
 	}
-	if strings.ContainsRune(got[1].Reason, '\x1b') {
-		t.Fatalf("an escape got through: %q", got[1].Reason)
-	}
-	if other := book.Of("t_good"); len(other) != 1 || other[0].Tenant != "" {
-		t.Fatalf("troubles of another tenant: %+v", other)
-	}
-	if len(changed) != 3 {
-		t.Fatalf("heard of %q, want each once", changed)
-	}
+	expect.Must(t, !strings.ContainsRune(got[1].Reason, '\x1b'), "an escape got through: %q", got[1].Reason)
+	other := book.Of("t_good")
+	expect.Must(t, len(other) == 1 && other[0].Tenant == "", "troubles of another tenant: %+v", other)
+	expect.Must(t, len(changed) == 3, "heard of %q, want each once", changed)
 	book.Clear("t_bad", "swarm", "session s_1")
-	if got := book.Of("t_bad"); len(got) != 2 {
-		t.Fatalf("after one was cleared: %+v", got)
-	}
+	got = book.Of("t_bad")
+	expect.Must(t, len(got) == 2, "after one was cleared: %+v", got)
 }
 
 func TestTheBookIsBounded(t *testing.T) {
@@ -60,16 +55,12 @@ func TestTheBookIsBounded(t *testing.T) {
 		book.Report("t_bad", "swarm", fmt.Sprint(i), errors.New(strings.Repeat("x", 10000)))
 	}
 	got := book.Of("t_bad")
-	if len(got) != 101 || len(got[0].Reason) > 510 {
-		t.Fatalf("%d troubles, reasons of %d bytes", len(got), len(got[0].Reason))
-	}
+	expect.Must(t, len(got) == 101 && len(got[0].Reason) <= 510, "%d troubles, reasons of %d bytes", len(got), len(got[0].Reason))
 	sum := 0
 	for _, one := range got {
 		sum += one.Count
 	}
-	if sum != 1000 {
-		t.Fatalf("counted %d, want all", sum)
-	}
+	expect.Must(t, sum == 1000, "counted %d, want all", sum)
 }
 
 func TestAPassThatFailsRestsAndKeepsNobodyElse(t *testing.T) {
@@ -80,20 +71,15 @@ func TestAPassThatFailsRestsAndKeepsNobodyElse(t *testing.T) {
 		runs, bad := 0, func() error { panic("boom") }
 		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 			wait, err := g.Try(t.Context(), "t_bad", bad)
-			if err != nil || wait != want {
-				t.Fatalf("rests %s (%v), want %s", wait, err, want)
-			}
-			if wait, err = g.Try(t.Context(), "t_bad", func() error { runs++; return nil }); err != nil || wait != want || runs != 0 {
-				t.Fatalf("a tenant that rests was passed: %s, %v", wait, err)
-			}
-			if wait, err = g.Try(t.Context(), "t_good", func() error { return nil }); err != nil || wait != 0 {
-				t.Fatalf("another tenant: %s, %v", wait, err)
-			}
+			expect.Must(t, err == nil && wait == want, "rests %s (%v), want %s", wait, err, want)
+			wait, err = g.Try(t.Context(), "t_bad", func() error { runs++; return nil })
+			expect.Must(t, err == nil && wait == want && runs == 0, "a tenant that rests was passed: %s, %v", wait, err)
+			wait, err = g.Try(t.Context(), "t_good", func() error { return nil })
+			expect.Must(t, err == nil && wait == 0, "another tenant: %s, %v", wait, err)
 			time.Sleep(want)
 		}
-		if got := book.Of("t_bad"); len(got) != 1 || got[0].Reason != "panic: boom" || got[0].Count != 3 {
-			t.Fatalf("troubles: %+v", got)
-		}
+		got := book.Of("t_bad")
+		expect.Must(t, len(got) == 1 && got[0].Reason == "panic: boom" && got[0].Count == 3, "troubles: %+v", got)
 		if !strings.Contains(out.String(), "health_test.go") {
 			t.Fatalf("the log has no stack: %s", out.String())
 		}
@@ -105,12 +91,10 @@ func TestAPassThatFailsRestsAndKeepsNobodyElse(t *testing.T) {
 
 func TestWhatNoTenantCausedEndsTheLoop(t *testing.T) {
 	g := health.New(health.Options{}).Guard("judge")
-	if _, err := g.Try(t.Context(), "t_a", func() error { return fmt.Errorf("commit: %w", store.ErrUnusable) }); !errors.Is(err, store.ErrUnusable) {
-		t.Fatalf("got %v", err)
-	}
+	_, err := g.Try(t.Context(), "t_a", func() error { return fmt.Errorf("commit: %w", store.ErrUnusable) })
+	expect.Must(t, errors.Is(err, store.ErrUnusable), "got %v", err)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := g.Try(ctx, "t_a", func() error { return errors.New("cut off") }); !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v", err)
-	}
+	_, err = g.Try(ctx, "t_a", func() error { return errors.New("cut off") })
+	expect.Must(t, errors.Is(err, context.Canceled), "got %v", err)
 }

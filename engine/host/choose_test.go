@@ -82,8 +82,6 @@ func FuzzParseSelector(f *testing.F) {
 			return
 		}
 		again, err := host.ParseSelector("on", s.String())
-		if err != nil || again.String() != s.String() || len(s) == 0 {
-			t.Fatalf("%q: %q, then %q %v", text, s, again, err)
-		}
+		expect.Must(t, err == nil && again.String() == s.String() && len(s) != 0, "%q: %q, then %q %v", text, s, again, err)
 	})
 }

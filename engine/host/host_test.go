@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/host"
+	"swarmdeck/expect"
 )
 
 func TestAnAddressIsNoOptionOfSSH(t *testing.T) {
@@ -14,9 +15,8 @@ func TestAnAddressIsNoOptionOfSSH(t *testing.T) {
 		"x": "", "http://x": "", "ssh://": "", "ssh://a b": "", "ssh://x;id": "", "ssh://%2doX": "", "ssh://$(id)": "",
 	} {
 		a, err := host.ParseAddress(text)
-		if got := a.String(); (err == nil) != (want != "") || err == nil && got != want {
-			t.Errorf("%s: %q %v", text, got, err)
-		}
+		got := a.String()
+		expect.True(t, (err == nil) == (want != "") && (err != nil || got == want), "%s: %q %v", text, got, err)
 	}
 }
 
@@ -29,12 +29,9 @@ func FuzzParseAddress(f *testing.F) {
 			return
 		}
 		for _, part := range []string{a.User, a.Host, a.Port} {
-			if strings.HasPrefix(part, "-") || strings.ContainsAny(part, " \t\n'\"\\$`;&|<>()") {
-				t.Fatalf("%q: %+v", text, a)
-			}
+			expect.Must(t, !strings.HasPrefix(part, "-") && !strings.ContainsAny(part, " \t\n'\"\\$`;&|<>()"), "%q: %+v", text, a)
 		}
-		if again, err := host.ParseAddress(a.String()); err != nil || again != a {
-			t.Fatalf("%q: %+v, then %+v %v", text, a, again, err)
-		}
+		again, err := host.ParseAddress(a.String())
+		expect.Must(t, err == nil && again == a, "%q: %+v, then %+v %v", text, a, again, err)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 )
 
 // kept is a kind of which a tenant has one record, which can be read or not.
@@ -65,8 +66,6 @@ func TestAWorkerOutlastsARecordThatCannotBeRead(t *testing.T) {
 			t.Errorf("began %q, ended %q, troubles %v", began, ended, book.Of("t_a"))
 		}
 		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, <-done, nil)
 	})
 }

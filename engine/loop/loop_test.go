@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -68,9 +69,7 @@ func TestALoopLooksWhenSomethingIsDueOrSomebodyRings(t *testing.T) {
 			time.Sleep(time.Second)
 		})
 		want := []pass{{"t_a", true, 0}, {"t_a", false, time.Second}, {"t_b", true, 2 * time.Second}, {"t_a", true, 5 * time.Second}, {"t_c", true, 12 * time.Second}}
-		if err != nil || !slices.Equal(all, want) {
-			t.Errorf("%v (%v), want %v", all, err, want)
-		}
+		expect.True(t, err == nil && slices.Equal(all, want), "%v (%v), want %v", all, err, want)
 	})
 }
 
@@ -97,8 +96,6 @@ func TestWhatNoTenantCausedEndsTheLoop(t *testing.T) {
 		all, _, err := passes(t, func(string, int) (time.Duration, error) {
 			return 0, fmt.Errorf("commit: %w", store.ErrUnusable)
 		}, func(l *loop.Loop) { l.Ring("t_b"); time.Sleep(time.Second) })
-		if len(all) != 1 || !errors.Is(err, store.ErrUnusable) {
-			t.Errorf("%v, %v", all, err)
-		}
+		expect.True(t, len(all) == 1 && errors.Is(err, store.ErrUnusable), "%v, %v", all, err)
 	})
 }

@@ -38,9 +38,7 @@ func TestReferencesTakeValuesWithTheirTypes(t *testing.T) {
 		{`{"a":{"b":[{"c":"${params.location}"}]}}`, `{"a":{"b":[{"c":"kitchen"}]}}`},
 	} {
 		got, err := mapping.Fill(core.Raw(c.params), fetchScope)
-		if err != nil || string(got) != c.want {
-			t.Errorf("%s\n got %s %v\nwant %s", c.params, got, err, c.want)
-		}
+		expect.True(t, err == nil && string(got) == c.want, "%s\n got %s %v\nwant %s", c.params, got, err, c.want)
 	}
 }
 
@@ -75,23 +73,18 @@ func TestFilledParametersAreBounded(t *testing.T) {
 		`[` + strings.Repeat(`"${big}",`, 50_000) + `0]`,
 	} {
 		_, err := mapping.Fill(core.Raw(`{"a":`+value+`}`), scope)
-		if err == nil || !strings.Contains(err.Error(), "larger than 1048576 bytes") {
-			t.Errorf("%.40s: %v", value, err)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), "larger than 1048576 bytes"), "%.40s: %v", value, err)
 	}
 	deep := map[string]core.Raw{"d": core.Raw(strings.Repeat("[", 100) + strings.Repeat("]", 100))}
 	_, err := mapping.Fill(core.Raw(`{"a":`+strings.Repeat("[", 50)+`"${d}"`+strings.Repeat("]", 50)+`}`), deep)
-	if err == nil || !strings.Contains(err.Error(), "nested deeper") {
-		t.Errorf("depth: %v", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "nested deeper"), "depth: %v", err)
 }
 
 func TestWhatIsFilledInIsNoReferenceItself(t *testing.T) {
 	scope := map[string]core.Raw{"params": core.Raw(`{"text":"${secret.key} $${x} ${"}`), "secret": core.Raw(`{"key":"hunter2"}`)}
 	got, err := mapping.Fill(core.Raw(`{"whole":"${params.text}","spliced":"<${params.text}>"}`), scope)
-	if want := `{"whole":"${secret.key} $${x} ${","spliced":"<${secret.key} $${x} ${>"}`; err != nil || string(got) != want {
-		t.Errorf("got %s %v, want %s", got, err, want)
-	}
+	want := `{"whole":"${secret.key} $${x} ${","spliced":"<${secret.key} $${x} ${>"}`
+	expect.True(t, err == nil && string(got) == want, "got %s %v, want %s", got, err, want)
 }
 
 func FuzzReferences(f *testing.F) {
@@ -106,9 +99,7 @@ func FuzzReferences(f *testing.F) {
 			if !bytes.Contains(params, []byte("$")) && !bytes.Contains(params, []byte("u0024")) {
 				in, _ := core.Canonical(params)
 				out, _ := core.Canonical(got)
-				if !bytes.Equal(in, out) {
-					t.Fatalf("%s without references became %s", params, got)
-				}
+				expect.Must(t, bytes.Equal(in, out), "%s without references became %s", params, got)
 			}
 		}
 		if pieces, err := mapping.Parse(string(params)); err == nil {
@@ -121,9 +112,7 @@ func FuzzReferences(f *testing.F) {
 				}
 			}
 			again, err := mapping.Parse(back)
-			if err != nil || len(again) != len(pieces) {
-				t.Fatalf("%q parsed into %v, its text %q into %v %v", params, pieces, back, again, err)
-			}
+			expect.Must(t, err == nil && len(again) == len(pieces), "%q parsed into %v, its text %q into %v %v", params, pieces, back, again, err)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
+	"swarmdeck/expect"
 )
 
 const home = "t_home"
@@ -66,9 +67,7 @@ func (r *receiver) bodies(t testing.TB) []notice.Body {
 	defer r.mu.Unlock()
 	all := make([]notice.Body, len(r.got))
 	for i, m := range r.got {
-		if err := core.Decode(m.Body, &all[i]); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, core.Decode(m.Body, &all[i]))
 	}
 	return all
 }
@@ -106,9 +105,8 @@ func (w *world) put(n notice.Notice) {
 	if n.URL == "" {
 		n.URL = "https://there.example/hook"
 	}
-	if _, _, err := w.Put(context.Background(), root, n); err != nil {
-		w.T.Fatal(err)
-	}
+	_, _, err := w.Put(context.Background(), root, n)
+	expect.Must(w.T, err == nil, "%v", err)
 }
 
 func (w *world) event(typ, subject, id string, detail any) {
@@ -117,17 +115,13 @@ func (w *world) event(typ, subject, id string, detail any) {
 		_, err := tx.Record(audit.Entry{Type: typ, Subject: subject, ID: id, Detail: detail})
 		return err
 	})
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 }
 
 func (w *world) status(name string) notice.Status {
 	w.T.Helper()
 	st, err := w.Status(context.Background(), home, name)
-	if err != nil {
-		w.T.Fatal(err)
-	}
+	expect.No(w.T, err)
 	return st
 }
 
@@ -172,24 +166,17 @@ func TestWhatWasAskedForIsTold(t *testing.T) {
 		var types []string
 		for _, b := range got {
 			types = append(types, b.Type)
-			if strings.ContainsFunc(b.Text, func(r rune) bool { return r < ' ' || r == 0x202e }) {
-				w.T.Errorf("hidden characters in %q", b.Text)
-			}
+			expect.True(w.T, !strings.ContainsFunc(b.Text, func(r rune) bool { return r < ' ' || r == 0x202e }), "hidden characters in %q", b.Text)
 		}
 		want := []string{"approval.opened", "approval.escalated", "task.failed", "budget.reached", "agent.stuck", "estop.on", "dag.emitted", "agent.status"}
-		if !slices.Equal(types, want) {
-			w.T.Fatalf("told %v, want %v", types, want)
-		}
+		expect.Must(w.T, slices.Equal(types, want), "told %v, want %v", types, want)
 		messages, _, _ := w.to.soFar()
 		if all := string(messages[0].Body); strings.Contains(all, "secret") || !strings.Contains(all, `"approval_id":"a2"`) || !strings.Contains(got[0].Text, "high approval a2 needs an answer: drop[2J the table, until ") {
 			w.T.Errorf("%s", all)
 		}
-		if !strings.Contains(got[7].Text, "failed, gone") {
-			w.T.Error(got[7].Text)
-		}
-		if st := w.status("all"); st.Delivered != 8 || st.Lag != 0 || st.LastError != "" {
-			w.T.Errorf("%+v", st)
-		}
+		expect.Has(w.T, got[7].Text, "failed, gone")
+		st := w.status("all")
+		expect.True(w.T, st.Delivered == 8 && st.Lag == 0 && st.LastError == "", "%+v", st)
 	})
 }
 
@@ -200,23 +187,20 @@ func TestWhatIsMoreThanTheRateComesAsOneSummary(t *testing.T) {
 			w.event("task.failed", "task", fmt.Sprint("k", i), nil)
 		}
 		time.Sleep(30 * time.Second)
-		if n := len(w.to.bodies(w.T)); n != 3 {
-			w.T.Fatalf("%d messages within a minute, the rate is 3", n)
-		}
+		n := len(w.to.bodies(w.T))
+		expect.Must(w.T, n == 3, "%d messages within a minute, the rate is 3", n)
 		time.Sleep(time.Minute)
 		got := w.to.bodies(w.T)
 		if len(got) != 4 || got[3].Type != "notice.summary" || !strings.Contains(got[3].Text, "497 events") || !strings.Contains(got[3].Text, "497 task.failed") {
 			w.T.Fatalf("%d: %+v", len(got), got[len(got)-1])
 		}
 		_, at, _ := w.to.soFar()
-		if wait := at[3].Sub(at[0]); wait < time.Minute || wait > 62*time.Second {
-			w.T.Errorf("the summary came after %v", wait)
-		}
+		wait := at[3].Sub(at[0])
+		expect.True(w.T, wait >= time.Minute && wait <= 62*time.Second, "the summary came after %v", wait)
 		w.event("task.failed", "task", "last", nil)
 		time.Sleep(time.Second)
-		if got := w.to.bodies(w.T); len(got) != 5 || got[4].Type != "task.failed" {
-			w.T.Errorf("then %d", len(got))
-		}
+		got = w.to.bodies(w.T)
+		expect.True(w.T, len(got) == 5 && got[4].Type == "task.failed", "then %d", len(got))
 	})
 }
 
@@ -232,9 +216,8 @@ func TestAFailureIsTriedAgainAsTheSameAndSeen(t *testing.T) {
 		began := time.Now()
 		w.event("task.failed", "task", "k1", nil)
 		time.Sleep(time.Second)
-		if st := w.status("n"); !st.Failing || st.LastError != "down[0m for now" || st.Pending == nil || st.Lag == 0 || st.Attempts != 1 {
-			w.T.Errorf("%+v", st)
-		}
+		st := w.status("n")
+		expect.True(w.T, st.Failing && st.LastError == "down[0m for now" && st.Pending != nil && st.Lag != 0 && st.Attempts == 1, "%+v", st)
 		w.Stop() // and another engine goes on
 		w.run()
 		time.Sleep(10 * time.Minute)
@@ -246,9 +229,8 @@ func TestAFailureIsTriedAgainAsTheSameAndSeen(t *testing.T) {
 		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "notice.recovered" || page.Items[1].EventType != "notice.failing" {
 			w.T.Errorf("%v, %v", page.Items, err)
 		}
-		if st := w.status("n"); st.Failing || st.Pending != nil || st.Lag != 0 {
-			w.T.Errorf("%+v", st)
-		}
+		st = w.status("n")
+		expect.True(w.T, !st.Failing && st.Pending == nil && st.Lag == 0, "%+v", st)
 	})
 }
 
@@ -265,12 +247,9 @@ func TestAMessageThatIsNotTakenDoesNotStandInTheWay(t *testing.T) {
 		w.event("task.timed_out", "task", "k2", nil)
 		time.Sleep(5 * time.Minute)
 		got := w.to.bodies(w.T)
-		if len(got) != 1 || got[0].Type != "task.timed_out" {
-			w.T.Fatalf("%+v", got)
-		}
-		if st := w.status("n"); st.GivenUp != 1 || st.Delivered != 1 {
-			w.T.Errorf("%+v", st)
-		}
+		expect.Must(w.T, len(got) == 1 && got[0].Type == "task.timed_out", "%+v", got)
+		st := w.status("n")
+		expect.True(w.T, st.GivenUp == 1 && st.Delivered == 1, "%+v", st)
 	})
 }
 
@@ -319,43 +298,33 @@ func TestNothingIsLostOverAKill(t *testing.T) {
 		heir.Close()
 		first, then := w.to.ids(), heir.to.ids()
 		// The one in hand comes again under its id, those before it don't.
-		if len(first) != 5 || !slices.Equal(first[2:], then) {
-			w.T.Errorf("told %v, and after the kill %v", first, then)
-		}
+		expect.True(w.T, len(first) == 5 && slices.Equal(first[2:], then), "told %v, and after the kill %v", first, then)
 	})
 }
 
 func TestNoticesComeAndGo(t *testing.T) {
 	inTime(t, func(w *world) {
 		w.put(notice.Notice{Name: "n", Events: []string{"failure"}})
-		if _, action, err := w.Put(context.Background(), root, notice.Notice{Name: "n", Events: []string{"failure"}, URL: "https://there.example/hook"}); err != nil || action != "unchanged" {
-			w.T.Errorf("%s, %v", action, err)
-		}
+		_, action, err := w.Put(context.Background(), root, notice.Notice{Name: "n", Events: []string{"failure"}, URL: "https://there.example/hook"})
+		expect.True(w.T, err == nil && action == "unchanged", "%s, %v", action, err)
 		w.put(notice.Notice{Name: "n", Events: []string{"estop"}})
 		time.Sleep(time.Second) // it has looked once, and looks again a moment after the next
 		w.event("task.failed", "task", "k", nil)
 		w.event("estop.on", "estop", home, map[string]string{"reason": "smoke"})
-		if _, err := w.Test(context.Background(), root, "n"); err != nil {
-			w.T.Error(err)
-		}
+		_, err = w.Test(context.Background(), root, "n")
+		expect.True(w.T, err == nil, "%v", err)
 		time.Sleep(time.Second)
-		if got := w.to.bodies(w.T); len(got) != 2 || got[0].Type != "notice.test" || got[1].Text != "estop t_home: on, smoke" {
-			w.T.Errorf("%+v", got)
-		}
-		if _, err := w.Remove(context.Background(), root, "n"); err != nil {
-			w.T.Error(err)
-		}
+		got := w.to.bodies(w.T)
+		expect.True(w.T, len(got) == 2 && got[0].Type == "notice.test" && got[1].Text == "estop t_home: on, smoke", "%+v", got)
+		_, err = w.Remove(context.Background(), root, "n")
+		expect.True(w.T, err == nil, "%v", err)
 		w.event("estop.on", "estop", home, nil)
 		time.Sleep(time.Second)
-		if len(w.to.ids()) != 2 {
-			w.T.Error("a removed notice tells on")
-		}
-		if _, err := w.Remove(context.Background(), root, "n"); !errors.Is(err, core.Kind(core.NotFound)) {
-			w.T.Error(err)
-		}
-		if deltas, err := w.Ledger.Reconcile(context.Background(), home); err != nil || len(deltas) > 0 {
-			w.T.Errorf("%v, %v", deltas, err)
-		}
+		expect.Is(w.T, len(w.to.ids()), 2, "a removed notice tells on")
+		_, err = w.Remove(context.Background(), root, "n")
+		expect.True(w.T, errors.Is(err, core.Kind(core.NotFound)), "%v", err)
+		deltas, err := w.Ledger.Reconcile(context.Background(), home)
+		expect.True(w.T, err == nil && len(deltas) == 0, "%v, %v", deltas, err)
 	})
 }
 

@@ -13,20 +13,18 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
+	"swarmdeck/expect"
 )
 
 func TestEveryWordOfAFaceCanBeRead(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	for _, f := range append(face.All(), faces()...) {
-		if seen[f.Type] {
-			t.Errorf("%s has two faces", f.Type)
-		}
+		expect.True(t, !seen[f.Type], "%s has two faces", f.Type)
 		seen[f.Type] = true
 		func() {
 			defer func() {
-				if why := recover(); why != nil {
-					t.Errorf("%v", why)
-				}
+				why := recover()
+				expect.True(t, why == nil, "%v", why)
 			}()
 			v := reflect.New(f.Type).Interface()
 			titles := map[string]bool{}
@@ -78,17 +76,11 @@ func TestWhatFacesShow(t *testing.T) {
 	}
 	const path = "testdata/faces.txt"
 	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); got != string(want) {
-		t.Errorf("what faces show has changed; look at the difference after go test ./engine/op -run WhatFacesShow -update")
-	}
+	expect.No(t, err)
+	expect.Is(t, b.String(), string(want), "what faces show has changed; look at the difference after go test ./engine/op -run WhatFacesShow -update")
 }
 
 // fill gives every member a value that says its name.

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/reach"
+	"swarmdeck/expect"
 )
 
 var farAway = core.Caller{Tenant: "t_acme", Name: "mallory", Kind: core.Operator, Door: core.DoorSSH, Far: true}
@@ -40,9 +41,7 @@ func TestEachParameterThatLeadsSomewhereSaysWhere(t *testing.T) {
 			}
 		}
 	}
-	if n < 30 {
-		t.Errorf("%d parameters were found", n)
-	}
+	expect.True(t, n >= 30, "%d parameters were found", n)
 }
 
 func TestWhatAnOperationNamesIsHeldToItsCaller(t *testing.T) {

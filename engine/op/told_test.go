@@ -111,16 +111,12 @@ func TestEveryOperationIsWhole(t *testing.T) {
 			}
 		}
 	}
-	if Find("task nosuch") != nil || Find("nosuch") != nil {
-		t.Error("found what is not there")
-	}
+	expect.True(t, Find("task nosuch") == nil && Find("nosuch") == nil, "found what is not there")
 }
 
 func TestLimitsAreReadOfALine(t *testing.T) {
 	b, err := ParseBudget("tokens=100,cost=2.5,tasks=3,wall=90s")
-	if err != nil || b.Tokens != 100 || b.CostUSD != 2.5 || b.Tasks != 3 || b.WallS != 90 {
-		t.Error(b, err)
-	}
+	expect.True(t, err == nil && b.Tokens == 100 && b.CostUSD == 2.5 && b.Tasks == 3 && b.WallS == 90, "%v %v", b, err)
 	for _, bad := range []string{"x", "tokens=1.5", "cost=-1", "wall=1y", "tasks=", "cost=NaN"} {
 		_, err = ParseBudget(bad)
 		expect.Is(t, core.AsError(err).Code, core.InvalidInput, bad)
@@ -140,9 +136,8 @@ func TestWhatWasDoneIsToldBesideAFailure(t *testing.T) {
 		"well and nothing came": {nil, nil, true},
 	} {
 		o := define(Op{}, func(context.Context, *Call) ([]string, error) { return c.done, c.err })
-		if out, err := o.Run(t.Context(), &Call{}); (out != nil) != c.told || err != c.err {
-			t.Errorf("%s: %v, %v", name, out, err)
-		}
+		out, err := o.Run(t.Context(), &Call{})
+		expect.True(t, (out != nil) == c.told && err == c.err, "%s: %v, %v", name, out, err)
 	}
 }
 
@@ -164,7 +159,6 @@ func TestAStreamEndsWithTheErrorOfItsDoor(t *testing.T) {
 		}
 		return nil
 	}}
-	if out, err := o.Run(t.Context(), &call); out != nil || err != full || !slices.Equal(got, []int{1, 2, 3}) {
-		t.Errorf("%v %v %v", out, err, got)
-	}
+	out, err := o.Run(t.Context(), &call)
+	expect.True(t, out == nil && err == full && slices.Equal(got, []int{1, 2, 3}), "%v %v %v", out, err, got)
 }

@@ -34,9 +34,7 @@ func key(t *testing.T, seed byte) operator.Key {
 
 func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
 	k := key(t, 1)
-	if !strings.HasPrefix(k.Fingerprint, "SHA256:") || k.Key != line(t, 1) || k.Comment != "someone@ home" {
-		t.Errorf("%+v", k)
-	}
+	expect.True(t, strings.HasPrefix(k.Fingerprint, "SHA256:") && k.Key == line(t, 1) && k.Comment == "someone@ home", "%+v", k)
 	weak, err := ssh.NewPublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)) // anybody can sign for it
 	expect.No(t, err)
 	for _, bad := range []string{
@@ -56,9 +54,7 @@ func FuzzParseKey(f *testing.F) {
 			return
 		}
 		again, err := operator.ParseKey(k.Key)
-		if err != nil || again.Fingerprint != k.Fingerprint {
-			t.Errorf("%q became %q: %v", text, k.Key, err)
-		}
+		expect.True(t, err == nil && again.Fingerprint == k.Fingerprint, "%q became %q: %v", text, k.Key, err)
 	})
 }
 
@@ -83,9 +79,8 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	ops := eng.Operators
 	put := func(c core.Caller, name string, role operator.Role, want string, keys ...operator.Key) {
 		t.Helper()
-		if _, action, err := ops.Put(ctx, c, operator.Operator{Name: name, Role: role, Keys: keys}); err != nil || action != want {
-			t.Fatalf("%s: %s, %v; want %s", name, action, err, want)
-		}
+		_, action, err := ops.Put(ctx, c, operator.Operator{Name: name, Role: role, Keys: keys})
+		expect.Must(t, err == nil && action == want, "%s: %s, %v; want %s", name, action, err, want)
 	}
 	put(by, "bob", operator.Viewer, "created", key(t, 1), key(t, 2))
 	put(by, "bob", operator.Viewer, "unchanged", key(t, 1), key(t, 2))
@@ -94,32 +89,24 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 		t.Errorf("another's key: %v", err)
 	}
 	grants := ops.Grants(key(t, 1).Fingerprint)
-	if len(grants) != 2 {
-		t.Fatalf("%+v", grants)
-	}
+	expect.Must(t, len(grants) == 2, "%+v", grants)
 	bob := operator.Grant{Tenant: "t_acme", Name: "bob", Role: operator.Viewer, Proof: key(t, 2).Fingerprint}
 	held, changed := ops.Holds(bob)
-	if !held {
-		t.Fatal("the grant does not hold")
-	}
+	expect.Must(t, held, "the grant does not hold")
 	put(by, "bob", operator.Approver, "changed", key(t, 1))
 	<-changed
-	if held, _ := ops.Holds(bob); held || len(ops.Grants(bob.Proof)) != 0 {
-		t.Error("a key that was taken away still opens")
-	}
+	held, _ = ops.Holds(bob)
+	expect.True(t, !held && len(ops.Grants(bob.Proof)) == 0, "a key that was taken away still opens")
 	expect.Of(ops.Remove(ctx, other, "robert"))(t)
 	_, err := ops.Remove(ctx, other, "robert")
 	expect.Err(t, err, core.Kind(core.NotFound), "removed twice")
 	for _, tenant := range []string{"t_acme", "t_beta"} {
-		if deltas, err := eng.Reconcile(ctx, tenant); err != nil || len(deltas) > 0 {
-			t.Errorf("%s: %v, %v", tenant, deltas, err)
-		}
+		deltas, err := eng.Reconcile(ctx, tenant)
+		expect.True(t, err == nil && len(deltas) == 0, "%s: %v, %v", tenant, deltas, err)
 	}
 	expect.No(t, eng.Store().(*store.DB).Close())
 	again := open(t, path).Operators.Grants(key(t, 1).Fingerprint)
-	if len(again) != 1 || again[0].Role != operator.Approver || again[0].Tenant != "t_acme" {
-		t.Errorf("after a restart %+v", again)
-	}
+	expect.True(t, len(again) == 1 && again[0].Role == operator.Approver && again[0].Tenant == "t_acme", "after a restart %+v", again)
 }
 
 func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
@@ -141,15 +128,13 @@ func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
 	if !user.Since.Equal(first.Users[0].Since) || !printed.Since.After(user.Since) {
 		t.Errorf("the user since %v, the key since %v", user.Since, printed.Since)
 	}
-	if _, there := eng.Operators.Whose("t_beta", "uid:7"); there {
-		t.Error("a person of one tenant is known in another")
-	}
+	_, there := eng.Operators.Whose("t_beta", "uid:7")
+	expect.True(t, !there, "a person of one tenant is known in another")
 	eve := operator.Operator{Name: "eve", Role: operator.Admin, Users: []operator.User{{UID: 7}}}
 	_, _, err = eng.Operators.Put(ctx, by, eve)
 	expect.Err(t, err, core.Kind(core.Conflict), "another's user")
-	if deltas, err := eng.Reconcile(ctx, "t_acme"); err != nil || len(deltas) > 0 {
-		t.Errorf("%v, %v", deltas, err)
-	}
+	deltas, err := eng.Reconcile(ctx, "t_acme")
+	expect.True(t, err == nil && len(deltas) == 0, "%v, %v", deltas, err)
 }
 
 func TestMistakesInAnOperatorAreNamed(t *testing.T) {
@@ -173,9 +158,8 @@ func TestMistakesInAnOperatorAreNamed(t *testing.T) {
 		{"group", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: many[:1], Groups: []string{"a\nb"}}},
 		{"keys", operator.Operator{Name: "bob", Role: operator.Viewer, Keys: []operator.Key{many[0], many[0]}}},
 	} {
-		if err := c.who.Check(); core.AsError(err).Details["field"] != c.field {
-			t.Errorf("%+v: %v", c.who, err)
-		}
+		err := c.who.Check()
+		expect.True(t, core.AsError(err).Details["field"] == c.field, "%+v: %v", c.who, err)
 	}
 }
 

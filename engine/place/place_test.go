@@ -14,9 +14,7 @@ import (
 func TestWhatLiesOnAnotherMachineIsAwayWhateverLiesAtItsPathHere(t *testing.T) {
 	there := t.TempDir()
 	err := place.Place("deck1/abc").Away("deck2/def", "the tree of bob", there)
-	if !errors.Is(err, core.Kind(core.Unavailable)) || !strings.HasPrefix(err.Error(), "the tree of bob: on deck1, at "+there) {
-		t.Error(err)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.Unavailable)) && strings.HasPrefix(err.Error(), "the tree of bob: on deck1, at "+there), "%v", err)
 	for _, p := range []place.Place{"", "deck2/def"} {
 		expect.No(t, p.Away("deck2/def", "it", "/nowhere"), p)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/presence"
+	"swarmdeck/expect"
 )
 
 func TestEveryoneSeesWhoIsHereAndWhatTheyLookAt(t *testing.T) {
@@ -21,16 +22,11 @@ func TestEveryoneSeesWhoIsHereAndWhatTheyLookAt(t *testing.T) {
 	ann.Leave()
 	ann.Look("ap_2")
 	here := b.Here("t_a")
-	if len(here) != 1 || here[0].Name != "bob" || here[0].Approval != "ap_1" || here[0].Since.IsZero() {
-		t.Errorf("%+v", here)
-	}
-	if want := []string{"t_a", "t_a", "t_b", "t_a", "t_a"}; !slices.Equal(rung, want) {
-		t.Errorf("rung %v, want %v", rung, want)
-	}
+	expect.True(t, len(here) == 1 && here[0].Name == "bob" && here[0].Approval == "ap_1" && !here[0].Since.IsZero(), "%+v", here)
+	want := []string{"t_a", "t_a", "t_b", "t_a", "t_a"}
+	expect.True(t, slices.Equal(rung, want), "rung %v, want %v", rung, want)
 	bob.Leave()
-	if len(b.Here("t_a")) != 0 || len(b.Here("t_b")) != 1 {
-		t.Error("who left is still here, or who stayed is not")
-	}
+	expect.True(t, len(b.Here("t_a")) == 0 && len(b.Here("t_b")) == 1, "who left is still here, or who stayed is not")
 }
 
 func TestVisitorsComeAndGoAtOnce(t *testing.T) {
@@ -45,7 +41,6 @@ func TestVisitorsComeAndGoAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if here := b.Here("t_a"); len(here) != 0 {
-		t.Errorf("%+v", here)
-	}
+	here := b.Here("t_a")
+	expect.True(t, len(here) == 0, "%+v", here)
 }

@@ -17,26 +17,21 @@ func line(name string) string {
 func TestStatIsReadWhateverTheNameHolds(t *testing.T) {
 	want := Stat{PID: 77, Parent: 5, Group: 70, Session: 60, Start: 123456, State: 'S'}
 	for _, name := range []string{"sh", "", ") Z 1 (", "a b", "\n", "((", "))"} {
-		if got, err := Parse([]byte(line(name))); err != nil || got != want {
-			t.Errorf("%q: %+v %v", name, got, err)
-		}
+		expect.Is(t, expect.Of(Parse([]byte(line(name))))(t), want, name)
 	}
 }
 
 func TestAProcessThatEndsIsExiting(t *testing.T) {
 	for flags, want := range map[string]bool{"4194560": false, "4194564": true} {
 		s, err := Parse([]byte(strings.Replace(line("sh"), "4194560", flags, 1)))
-		if err != nil || s.Exiting != want {
-			t.Errorf("%s: %+v %v", flags, s, err)
-		}
+		expect.True(t, err == nil && s.Exiting == want, "%s: %+v %v", flags, s, err)
 	}
 }
 
 func TestWhatIsNoStatIsRefused(t *testing.T) {
 	for _, text := range []string{"", "77", ") (", "77 (sh) S", "77 (sh) SS" + strings.Repeat(" 1", 20), "x (sh) S" + strings.Repeat(" 1", 20), "77 (sh) S" + strings.Repeat(" -", 20)} {
-		if got, err := Parse([]byte(text)); err == nil || got != (Stat{}) {
-			t.Errorf("%q: %+v %v", text, got, err)
-		}
+		got, err := Parse([]byte(text))
+		expect.True(t, err != nil && got == (Stat{}), "%q: %+v %v", text, got, err)
 	}
 	_, err := Read(-1)
 	expect.Fails(t, err, "there is a process -1")

@@ -96,12 +96,10 @@ func TestTasksAreClaimedByPriorityThenByAgeOverAllLanes(t *testing.T) {
 	for seq := r.claim(anyLane); seq != 0; seq = r.claim(anyLane) {
 		got = append(got, seq)
 	}
-	if want := []uint64{5, 1, 2, 4, 3}; !slices.Equal(got, want) {
-		t.Errorf("claimed %v, want %v", got, want)
-	}
-	if left := r.lanes(); len(left) != 0 {
-		t.Errorf("empty lanes are remembered: %v", left)
-	}
+	want := []uint64{5, 1, 2, 4, 3}
+	expect.True(t, slices.Equal(got, want), "claimed %v, want %v", got, want)
+	left := r.lanes()
+	expect.True(t, len(left) == 0, "empty lanes are remembered: %v", left)
 }
 
 func TestAClosedLaneHoldsItsTasksAndNoOthers(t *testing.T) {
@@ -141,9 +139,8 @@ func TestARestartFindsTheLanesAndTheNextTime(t *testing.T) {
 	}))
 	r.Reopen()
 	expect.Same(t, r.lanes(), lanes, "lanes")
-	if got := r.q.NextDue(enginetest.Acme); !got.Equal(soon) {
-		t.Errorf("due at %v, want %v", got, soon)
-	}
+	got := r.q.NextDue(enginetest.Acme)
+	expect.True(t, got.Equal(soon), "due at %v, want %v", got, soon)
 	if got := r.q.Lanes(enginetest.Other, anyLane); len(got) != 0 {
 		t.Errorf("another tenant has lanes %v", got)
 	}
@@ -173,9 +170,7 @@ func TestWhatIsDueComesByItsTimeAndSaysWhenTheNextIs(t *testing.T) {
 			next = n
 			return err
 		}))
-		if !slices.Equal(got, c.want) || !next.Equal(c.next) {
-			t.Errorf("at most %d: %v, next %v; want %v, %v", c.most, got, next, c.want, c.next)
-		}
+		expect.True(t, slices.Equal(got, c.want) && next.Equal(c.next), "at most %d: %v, next %v; want %v, %v", c.most, got, next, c.want, c.next)
 	}
 	r.No(r.do(func(tx *audit.Tx) error { return queue.Gate.Drop(tx, at(2, -time.Second)) }))
 	r.No(r.Ledger.View(context.Background(), enginetest.Acme, func(tx *audit.Tx) error {
@@ -184,9 +179,8 @@ func TestWhatIsDueComesByItsTimeAndSaysWhenTheNextIs(t *testing.T) {
 			if seq == 2 {
 				e = at(2, -time.Second)
 			}
-			if has, err := queue.Gate.Has(tx, e); err != nil || has != want {
-				t.Errorf("task %d: has its time %v, %v; want %v", seq, has, err, want)
-			}
+			has, err := queue.Gate.Has(tx, e)
+			expect.True(t, err == nil && has == want, "task %d: has its time %v, %v; want %v", seq, has, err, want)
 		}
 		return nil
 	}))
@@ -196,12 +190,10 @@ func TestOneTenantAloneNeedsNoTurns(t *testing.T) {
 	r := newRig(t)
 	every := func(string, queue.Lane) bool { return true }
 	r.put(queue.Lane{}, 50, 1)
-	if got := r.q.Alone(enginetest.Acme, every); len(got) != 1 {
-		t.Errorf("alone: %v, want its one lane", got)
-	}
+	got := r.q.Alone(enginetest.Acme, every)
+	expect.True(t, len(got) == 1, "alone: %v, want its one lane", got)
 	by := core.Caller{Tenant: enginetest.Other, Name: "bob", Kind: core.Operator, Door: core.DoorCLI}
 	r.No(r.Ledger.Append(t.Context(), by, func(tx *audit.Tx) error { return r.q.Put(tx, queue.Lane{}, 50, 1) }))
-	if got := r.q.Alone(enginetest.Acme, every); got != nil {
-		t.Errorf("beside another tenant: %v, want none", got)
-	}
+	got = r.q.Alone(enginetest.Acme, every)
+	expect.True(t, got == nil, "beside another tenant: %v, want none", got)
 }

@@ -107,17 +107,12 @@ func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 func TestWorkThatNamesNoDirectoryHasItsOwn(t *testing.T) {
 	w := newWorld(t)
 	agent := reach.Scope{Own: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
-	if got, err := agent.Dir("dir", ""); err != nil || got != w.at("project") {
-		t.Errorf("an agent: %q, %v", got, err)
-	}
+	expect.Is(t, expect.Of(agent.Dir("dir", ""))(t), w.at("project"), "an agent")
 	far := reach.Scope{More: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
 	one, err := far.Dir("dir", "")
-	if two, bad := far.Dir("dir", ""); err != nil || bad != nil || one == two || filepath.Dir(one) != far.Place {
-		t.Errorf("from afar: %q and %q, %v %v", one, two, err, bad)
-	}
-	if got, err := (reach.Scope{Free: true}).Dir("dir", ""); err != nil || got != "" {
-		t.Errorf("a person of this machine: %q, %v", got, err)
-	}
+	two, bad := far.Dir("dir", "")
+	expect.True(t, err == nil && bad == nil && one != two && filepath.Dir(one) == far.Place, "from afar: %q and %q, %v %v", one, two, err, bad)
+	expect.Is(t, expect.Of((reach.Scope{Free: true}).Dir("dir", ""))(t), "", "a person of this machine")
 }
 
 func TestCallersHavePlacesApart(t *testing.T) {
@@ -129,9 +124,7 @@ func TestCallersHavePlacesApart(t *testing.T) {
 		{Tenant: "t_a", Name: "../ada", Kind: core.Agent},
 	} {
 		at := reach.Apart("/w", by)
-		if all[at] || filepath.Dir(filepath.Dir(at)) != "/w" {
-			t.Errorf("%+v: %s", by, at)
-		}
+		expect.True(t, !all[at] && filepath.Dir(filepath.Dir(at)) == "/w", "%+v: %s", by, at)
 		all[at] = true
 	}
 }
@@ -161,9 +154,8 @@ func TestACommandBringsNothingOfOthersIntoItsCell(t *testing.T) {
 		{"sh", "/usr/../" + w.at("elsewhere"), false},
 		{w.at("data.db"), "", false},
 	} {
-		if err := s.Runs("argv", tree, c.program, c.path); (err == nil) != c.ok {
-			t.Errorf("%s with PATH=%s: %v", c.program, c.path, err)
-		}
+		err := s.Runs("argv", tree, c.program, c.path)
+		expect.True(t, (err == nil) == c.ok, "%s with PATH=%s: %v", c.program, c.path, err)
 		expect.No(t, (reach.Scope{Free: true}).Runs("argv", tree, c.program, c.path), "a person of this machine", c.program)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -44,14 +45,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.No(t, err)
 	t.Cleanup(func() { db.Close() })
 	for _, tenant := range []string{"t_acme", "t_other"} {
-		if err := db.CreateTenant(t.Context(), tenant); err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, db.CreateTenant(t.Context(), tenant))
 	}
 	w := &world{t: t, db: db, by: core.Caller{Tenant: "t_acme", Name: "ann", Kind: core.Operator}}
 	w.Kind = &record.Kind[*tool]{
@@ -91,25 +88,19 @@ func (w *world) put(name, color string) (action string) {
 		action, err = w.Put(tx, record.Event{}, &tool{Name: name, Color: color}, func(a, b *tool) bool { return a.Color == b.Color })
 		return err
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	return action
 }
 
 func (w *world) update(fn func(*audit.Tx) error) {
 	w.t.Helper()
-	if err := w.Ledger.Update(w.t.Context(), w.by, fn); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, w.Ledger.Update(w.t.Context(), w.by, fn))
 }
 
 func (w *world) deltas() []audit.Delta {
 	w.t.Helper()
 	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	return all
 }
 
@@ -120,9 +111,7 @@ func (w *world) colors() (keys []string) {
 			return true, nil
 		})
 	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, err)
 	return keys
 }
 
@@ -134,44 +123,30 @@ func TestASaveKeepsRecordIndexCountEventAndFollowers(t *testing.T) {
 		{"axe", "red", record.Created},
 		{"saw", "blue", record.Changed},
 	} {
-		if got := w.put(step.name, step.color); got != step.want {
-			t.Fatalf("%v: %s", step, got)
-		}
+		got := w.put(step.name, step.color)
+		expect.Must(t, got == step.want, "%v: %s", step, got)
 	}
-	if got := w.colors(); !slices.Equal(got, []string{"blue\x00saw=saw", "red\x00axe=axe"}) {
-		t.Fatal(got)
-	}
+	got := w.colors()
+	expect.Must(t, slices.Equal(got, []string{"blue\x00saw=saw", "red\x00axe=axe"}), "%v", got)
 	saw, err := w.Get(t.Context(), "t_acme", "saw")
-	if err != nil || saw.TenantID != "t_acme" || saw.Seq != 3 || saw.Made.After(saw.Changed) {
-		t.Fatal(saw, err)
-	}
-	if _, err := w.Delete(t.Context(), w.by, "tool.sold", "saw"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Get(t.Context(), "t_acme", "saw"); core.AsError(err).Code != core.NotFound {
-		t.Fatal(err)
-	}
+	expect.Must(t, err == nil && saw.TenantID == "t_acme" && saw.Seq == 3 && !saw.Made.After(saw.Changed), "%v %v", saw, err)
+	_, err = w.Delete(t.Context(), w.by, "tool.sold", "saw")
+	expect.Must(t, err == nil, "%v", err)
+	_, err = w.Get(t.Context(), "t_acme", "saw")
+	expect.Must(t, core.AsError(err).Code == core.NotFound, "%v", err)
 	all, err := w.List(t.Context(), "t_acme")
-	if err != nil || len(all) != 1 || all[0].Name != "axe" {
-		t.Fatal(all, err)
-	}
-	if want := []string{"t_acme saw red", "t_acme axe red", "t_acme saw blue", "t_acme saw gone"}; !slices.Equal(w.heard, want) {
-		t.Fatal(w.heard)
-	}
+	expect.Must(t, err == nil && len(all) == 1 && all[0].Name == "axe", "%v %v", all, err)
+	expect.Must(t, slices.Equal(w.heard, []string{"t_acme saw red", "t_acme axe red", "t_acme saw blue", "t_acme saw gone"}), "%v", w.heard)
 	if err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error {
-		if n := w.Count(tx); n != 1 {
-			t.Error(n)
-		}
+		expect.Is(t, w.Count(tx), 1)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if d := w.deltas(); len(d) > 0 {
-		t.Fatal(d)
-	}
-	if w.heard = nil; w.Read(t.Context(), "t_acme") != nil || !slices.Equal(w.heard, []string{"t_acme axe red"}) {
-		t.Fatal(w.heard)
-	}
+	d := w.deltas()
+	expect.Must(t, len(d) == 0, "%v", d)
+	w.heard = nil
+	expect.Must(t, w.Read(t.Context(), "t_acme") == nil && slices.Equal(w.heard, []string{"t_acme axe red"}), "%v", w.heard)
 }
 
 func TestMoreThanTheLimitAreRefused(t *testing.T) {
@@ -182,12 +157,10 @@ func TestMoreThanTheLimitAreRefused(t *testing.T) {
 	err := w.Ledger.Update(t.Context(), w.by, func(tx *audit.Tx) error {
 		return w.Save(tx, record.Event{Type: "tool.created"}, nil, &tool{Name: "more"})
 	})
-	if e := core.AsError(err); e.Code != core.Conflict || e.Details["field"] != "tool" {
-		t.Fatal(err)
-	}
-	if d := w.deltas(); len(d) > 0 {
-		t.Fatal("the refusal left something behind:", d)
-	}
+	e := core.AsError(err)
+	expect.Must(t, e.Code == core.Conflict && e.Details["field"] == "tool", "%v", err)
+	d := w.deltas()
+	expect.Must(t, len(d) == 0, "the refusal left something behind: %v", d)
 }
 
 func TestADamagedRecordIsNamedAndHidesNoOther(t *testing.T) {
@@ -196,25 +169,18 @@ func TestADamagedRecordIsNamedAndHidesNoOther(t *testing.T) {
 	w.put("saw", "red")
 	w.forge(func(tx store.Tx) error { return tx.Put(bTool, []byte("axe"), []byte(`{"name":7}`)) })
 	all, err := w.List(t.Context(), "t_acme")
-	if err == nil || !strings.Contains(err.Error(), `decode tool "axe"`) || len(all) != 1 || all[0].Name != "saw" {
-		t.Fatal(all, err)
-	}
+	expect.Must(t, err != nil && strings.Contains(err.Error(), `decode tool "axe"`) && len(all) == 1 && all[0].Name == "saw", "%v %v", all, err)
 	stop := errors.New("enough")
 	err = w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error { return w.Each(tx, func(*tool) error { return stop }) })
-	if !errors.Is(err, stop) {
-		t.Fatal(err)
-	}
-	if _, err := w.List(t.Context(), "t_other"); err != nil {
-		t.Fatal(err)
-	}
+	expect.Must(t, errors.Is(err, stop), "%v", err)
+	_, err = w.List(t.Context(), "t_other")
+	expect.Must(t, err == nil, "%v", err)
 }
 
 // forge changes the store past the ledger, as somebody with the file would.
 func (w *world) forge(fn func(store.Tx) error) {
 	w.t.Helper()
-	if err := w.db.Update(context.Background(), "t_acme", fn); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.No(w.t, w.db.Update(context.Background(), "t_acme", fn))
 }
 
 func TestReconcileFindsEveryForgery(t *testing.T) {
@@ -265,9 +231,7 @@ func TestReconcileFindsAnyByteOfARecord(t *testing.T) {
 		forged := slices.Clone(whole)
 		forged[i] ^= 1
 		w.forge(func(tx store.Tx) error { return tx.Put(bTool, []byte("axe"), forged) })
-		if len(w.deltas()) == 0 {
-			t.Fatalf("byte %d of %s was changed unseen", i, whole)
-		}
+		expect.Must(t, len(w.deltas()) != 0, "byte %d of %s was changed unseen", i, whole)
 	}
 }
 
@@ -291,23 +255,17 @@ func TestKeysSortAsTheirPartsDo(t *testing.T) {
 	keys := []record.Key{
 		record.Text("a").Seq(1), record.Text("a").Seq(256), record.Text("a").Seq(1 << 40), record.Text("ab").Seq(0), record.Text("b").Time(at).Byte(1).Last("z"),
 	}
-	if !slices.IsSortedFunc(keys, func(a, b record.Key) int { return slices.Compare(a, b) }) {
-		t.Fatal(keys)
-	}
+	expect.Must(t, slices.IsSortedFunc(keys, func(a, b record.Key) int { return slices.Compare(a, b) }), "%v", keys)
 	p := record.Parts(keys[4])
 	if name, when, kind, rest := p.Text(), p.Time(), p.Byte(), p.Text(); name != "b" || !when.Equal(at) || kind != 1 || rest != "z" || len(p) != 0 {
 		t.Fatal(name, when, kind, rest, p)
 	}
-	if n := p.Seq() + uint64(p.Byte()) + record.LastSeq(p); n != 0 || p.Text() != "" {
-		t.Fatal("there was nothing to read")
-	}
+	n := p.Seq() + uint64(p.Byte()) + record.LastSeq(p)
+	expect.Must(t, n == 0 && p.Text() == "", "there was nothing to read")
 	from, to := record.Key{'a', 0xff}.Under()
-	if string(from) != "a\xff" || string(to) != "b" {
-		t.Fatalf("%q %q", from, to)
-	}
-	if _, to := (record.Key{0xff}).Under(); to != nil {
-		t.Fatalf("%q", to)
-	}
+	expect.Must(t, string(from) == "a\xff" && string(to) == "b", "%q %q", from, to)
+	_, to = (record.Key{0xff}).Under()
+	expect.Must(t, to == nil, "%q", to)
 }
 
 func TestAMirrorHoldsWhatTheNewestCommitLeft(t *testing.T) {
@@ -397,9 +355,8 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	} {
 		check(name, c)
 	}
-	if all, err := w.Ledger.Reconcile(t.Context(), "t_acme"); err != nil || len(all) > 0 {
-		t.Errorf("%v, %v", all, err)
-	}
+	all, err := w.Ledger.Reconcile(t.Context(), "t_acme")
+	expect.True(t, err == nil && len(all) == 0, "%v, %v", all, err)
 	w.forge(func(tx store.Tx) error { return tx.Put("part", record.Seq(4), []byte(`{"id":7}`)) })
 	for name, c := range map[string]wanted{
 		"a damaged one is left out":     {record.Query[*part]{Filter: core.Filter{Page: 2}}, "32", 6},
@@ -408,9 +365,8 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 	} {
 		check(name, c)
 	}
-	if got := slices.Compact(w.unread); len(got) != 1 || !strings.Contains(got[0], "decode part") {
-		t.Errorf("told of %q", got)
-	}
+	got := slices.Compact(w.unread)
+	expect.True(t, len(got) == 1 && strings.Contains(got[0], "decode part"), "told of %q", got)
 }
 
 func TestRowsAreFoundFromEitherEndAndDecodedWhenAsked(t *testing.T) {
@@ -435,16 +391,13 @@ func TestRowsAreFoundFromEitherEndAndDecodedWhenAsked(t *testing.T) {
 		err := w.Ledger.View(t.Context(), "t_acme", func(tx *audit.Tx) error {
 			return rows.Within(tx, under, record.Seq(c.from), record.Seq(c.to), c.back, func(k record.Parts, f record.Found[[]byte]) (bool, error) {
 				v, err := f.Value()
-				if n := k.Seq(); len(f.Data) != len(v) || n >= 3 {
-					t.Errorf("%d bytes at %d: %q", len(f.Data), n, v)
-				}
+				n := k.Seq()
+				expect.True(t, len(f.Data) == len(v) && n < 3, "%d bytes at %d: %q", len(f.Data), n, v)
 				got = append(got, string(v))
 				return true, err
 			})
 		})
-		if strings.Join(got, " ") != c.want || err != nil {
-			t.Errorf("%+v: %q, %v", c, got, err)
-		}
+		expect.True(t, strings.Join(got, " ") == c.want && err == nil, "%+v: %q, %v", c, got, err)
 	}
 }
 
@@ -470,9 +423,8 @@ func TestRowsKeepNumbersTextsAndRecords(t *testing.T) {
 		if n != 7 || !ok || text != "x" || v.Name != "saw" || !sign || errors.Join(err, err2, err3, err4) != nil {
 			t.Errorf("%d %v %q %v %v, %v", n, ok, text, v, sign, errors.Join(err, err2, err3, err4))
 		}
-		if _, _, err := numbers.Get(tx, record.Text("c")); len(core.DamagedIn(err)) != 1 {
-			t.Errorf("a number of two bytes: %v", err)
-		}
+		_, _, err = numbers.Get(tx, record.Text("c"))
+		expect.True(t, len(core.DamagedIn(err)) == 1, "a number of two bytes: %v", err)
 		_, err = tx.Record(audit.Entry{Type: "rows.dropped", Subject: "rows", ID: "a"})
 		return errors.Join(err, numbers.Drop(tx, under))
 	})

@@ -68,9 +68,8 @@ func TestAFileBelowTheRootIsRead(t *testing.T) {
 	p := newPlace(t)
 	r := p.root("work")
 	for name, want := range map[string]string{"a.txt": "text", "sub/b.txt": "more", "./sub/../a.txt": "text", "sub//b.txt": "more"} {
-		if got, err := r.Read(name, 100); string(got) != want || err != nil {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		got, err := r.Read(name, 100)
+		expect.True(t, string(got) == want && err == nil, "%s: %q, %v", name, got, err)
 	}
 	_, err := r.Read("a.txt", 3)
 	expect.Err(t, err, safeopen.ErrTooLarge, "beyond its bound")
@@ -104,9 +103,8 @@ func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
 		expect.Fails(t, err, name)
 		p.no(at.Close())
 	}
-	if _, err := r.Open("link"); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "symbolic link") {
-		t.Errorf("a link: %v", err)
-	}
+	_, err := r.Open("link")
+	expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), "symbolic link"), "a link: %v", err)
 }
 
 func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
@@ -122,9 +120,8 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		if !safeopen.IsOwn(err) && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := p.own.Check(p.at(name)); !safeopen.IsOwn(err) {
-			t.Errorf("check %s: %v", name, err)
-		}
+		err = p.own.Check(p.at(name))
+		expect.True(t, safeopen.IsOwn(err), "check %s: %v", name, err)
 		at, err := r.Place(name)
 		if err != nil {
 			continue
@@ -135,13 +132,10 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		p.no(at.Close())
 	}
 	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.trees", "socket"} {
-		if _, err := p.own.Root(p.at(dir)); !safeopen.IsOwn(err) {
-			t.Errorf("root %s: %v", dir, err)
-		}
+		_, err := p.own.Root(p.at(dir))
+		expect.True(t, safeopen.IsOwn(err), "root %s: %v", dir, err)
 	}
-	if got, err := p.root("swarm.db.trees/t_a/f-1/work").Read("main.go", 100); err != nil || string(got) != "a fork's" {
-		t.Errorf("in a fork: %q %v", got, err)
-	}
+	expect.Is(t, string(expect.Of(p.root("swarm.db.trees/t_a/f-1/work").Read("main.go", 100))(t)), "a fork's", "in a fork")
 	for _, name := range []string{"swarm.db.bak", "swarm.dbx", "work/swarm.db.key", "work/a.txt", "."} {
 		expect.No(t, p.own.Check(p.at(name)), name)
 	}
@@ -159,19 +153,15 @@ func TestWhatBelongsToTenantsKeptElsewhereIsTheEnginesOwn(t *testing.T) {
 		if _, err := r.Read(name, 100); !safeopen.IsOwn(err) && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := own.Check(p.at(name)); !safeopen.IsOwn(err) {
-			t.Errorf("check %s: %v", name, err)
-		}
+		err := own.Check(p.at(name))
+		expect.True(t, safeopen.IsOwn(err), "check %s: %v", name, err)
 	}
 	for _, dir := range []string{"swarm.db.t_acme.homes/ada", "swarm.db.t_acme.trees"} {
-		if _, err := own.Root(p.at(dir)); !safeopen.IsOwn(err) {
-			t.Errorf("root %s: %v", dir, err)
-		}
+		_, err := own.Root(p.at(dir))
+		expect.True(t, safeopen.IsOwn(err), "root %s: %v", dir, err)
 	}
 	work := "swarm.db.t_acme.trees/t_acme/ada/work"
-	if got, err := p.root(work).Read("main.go", 100); err != nil || string(got) != "a tree's" {
-		t.Errorf("in a tree: %q %v", got, err)
-	}
+	expect.Is(t, string(expect.Of(p.root(work).Read("main.go", 100))(t)), "a tree's", "in a tree")
 	expect.No(t, own.CheckWork(p.at(work)))
 	for _, name := range []string{"swarm.db.t_acme.txt", "swarm.db.acme.homes/x", "work/swarm.db.t_acme.homes"} {
 		expect.No(t, own.Check(p.at(name)), name)
@@ -188,16 +178,13 @@ func TestAPersonNamesAnyFileButTheEngines(t *testing.T) {
 	p.no(err)
 	p.no(f.Close())
 	for _, name := range []string{"work/link", "work/hard", "work/door/t_a/out", "swarm.db"} {
-		if _, err := p.own.Open(p.at(name)); !safeopen.IsOwn(err) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if err := p.own.Check(p.at(name)); !safeopen.IsOwn(err) {
-			t.Errorf("check %s: %v", name, err)
-		}
+		_, err := p.own.Open(p.at(name))
+		expect.True(t, safeopen.IsOwn(err), "%s: %v", name, err)
+		err = p.own.Check(p.at(name))
+		expect.True(t, safeopen.IsOwn(err), "check %s: %v", name, err)
 	}
-	if err := p.own.Check(p.at("work/door/new")); !safeopen.IsOwn(err) {
-		t.Errorf("a new file behind a link: %v", err)
-	}
+	err = p.own.Check(p.at("work/door/new"))
+	expect.True(t, safeopen.IsOwn(err), "a new file behind a link: %v", err)
 	var none *safeopen.Own
 	expect.No(t, none.Check(p.data))
 }
@@ -216,26 +203,19 @@ func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
 	expect.Err(t, at("new").Create([]byte("2")), fs.ErrExist, "made twice")
 	p.no(os.Chmod(p.at("work/new"), 0o751))
 	p.no(os.Link(p.at("work/new"), p.at("outside")))
-	if created, err := at("new").Put([]byte("3"), nil); created || err != nil {
-		t.Error(created, err)
-	}
-	if created, err := at("new").Append([]byte("4")); created || err != nil {
-		t.Error(created, err)
-	}
-	if created, err := at("sub/c").Append([]byte("5")); !created || err != nil {
-		t.Error(created, err)
-	}
+	created, err := at("new").Put([]byte("3"), nil)
+	expect.True(t, !created && err == nil, "%v %v", created, err)
+	created, err = at("new").Append([]byte("4"))
+	expect.True(t, !created && err == nil, "%v %v", created, err)
+	created, err = at("sub/c").Append([]byte("5"))
+	expect.True(t, created && err == nil, "%v %v", created, err)
 	for name, want := range map[string]string{"work/new": "34", "work/sub/c": "5", "outside": "1"} {
-		if got, err := os.ReadFile(p.at(name)); string(got) != want || err != nil {
-			t.Errorf("%s: %q %v", name, got, err)
-		}
+		got, err := os.ReadFile(p.at(name))
+		expect.True(t, string(got) == want && err == nil, "%s: %q %v", name, got, err)
 	}
-	if info, err := os.Stat(p.at("work/new")); err != nil || info.Mode() != 0o751 {
-		t.Errorf("mode %v %v", info.Mode(), err)
-	}
-	if left, _ := filepath.Glob(p.at("work/.swarmdeck-*")); len(left) > 0 {
-		t.Errorf("left %v", left)
-	}
+	expect.Is(t, expect.Of(os.Stat(p.at("work/new")))(t).Mode(), 0o751, "mode")
+	left, _ := filepath.Glob(p.at("work/.swarmdeck-*"))
+	expect.True(t, len(left) == 0, "left %v", left)
 }
 
 // A file that is being written can't be left behind by a crash where it has no name yet.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestSchemasThatWouldNeverEndAreRefused(t *testing.T) {
@@ -14,14 +15,11 @@ func TestSchemasThatWouldNeverEndAreRefused(t *testing.T) {
 		doubling(40): "asks for more than 1000 checks of one value",
 	} {
 		violations := Check(core.Raw(text))
-		if len(violations) != 1 || !strings.Contains(violations[0].Message, want) {
-			t.Errorf("%.80s: %+v, want %s", text, violations, want)
-		}
+		expect.True(t, len(violations) == 1 && strings.Contains(violations[0].Message, want), "%.80s: %+v, want %s", text, violations, want)
 	}
 	tree := `{"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"next":{"$ref":"#/$defs/node"},"all":{"type":"array","items":{"$ref":"#"}}}}}}`
-	if violations := Check(core.Raw(tree)); violations != nil {
-		t.Errorf("a tree: %+v", violations)
-	}
+	violations := Check(core.Raw(tree))
+	expect.True(t, violations == nil, "a tree: %+v", violations)
 }
 
 // doubling is a schema of n levels, each of which asks twice for the next.

@@ -38,12 +38,9 @@ func TestEverySpellingIsMaskedAcrossChunks(t *testing.T) {
 	m := secret.NewMask(map[string]string{"PASS": canary, "OTHER": "another-value"})
 	for name, text := range spellings(canary) {
 		whole := m.String("<" + text + ">")
-		if !strings.Contains(whole, "[secret PASS]") || strings.Contains(whole, text) {
-			t.Errorf("%s: %q is shown as %q", name, text, whole)
-		}
-		if rest := strings.Replace(whole, "[secret PASS]", "", 1); len(rest) > 12 {
-			t.Errorf("%s: %q leaves %q", name, text, rest)
-		}
+		expect.True(t, strings.Contains(whole, "[secret PASS]") && !strings.Contains(whole, text), "%s: %q is shown as %q", name, text, whole)
+		rest := strings.Replace(whole, "[secret PASS]", "", 1)
+		expect.True(t, len(rest) <= 12, "%s: %q leaves %q", name, text, rest)
 		for size := 1; size < len(text)+2; size++ {
 			var out bytes.Buffer
 			w := m.Writer(&out)
@@ -73,18 +70,15 @@ func TestWhatIsNoValueStays(t *testing.T) {
 		expect.Is(t, m.String(text), want, text, "is shown as")
 	}
 	var none *secret.Mask
-	if none.String("x") != "x" || secret.NewMask(map[string]string{"A": "short"}) != nil {
-		t.Error("a mask of nothing changes something")
-	}
+	expect.True(t, none.String("x") == "x" && secret.NewMask(map[string]string{"A": "short"}) == nil, "a mask of nothing changes something")
 }
 
 func TestOverlappingValuesAreOne(t *testing.T) {
 	m := secret.NewMask(map[string]string{"A": "abcdef", "B": "cdefghij", "C": "xabcdefy"})
 	expect.Is(t, m.String("..abcdefghij..xabcdefy.."), "..[secret B]..[secret C]..")
 	long := secret.NewMask(map[string]string{"A": "aaaaaa"})
-	if got := long.String(strings.Repeat("a", 1<<20)); got != "[secret A]" {
-		t.Errorf("%d bytes", len(got))
-	}
+	got := long.String(strings.Repeat("a", 1<<20))
+	expect.True(t, got == "[secret A]", "%d bytes", len(got))
 }
 
 func TestBrokenBase64IsMasked(t *testing.T) {
@@ -99,9 +93,8 @@ func TestBrokenBase64IsMasked(t *testing.T) {
 				encoded = encoded[width:]
 			}
 			broken.WriteString(encoded + end)
-			if got := m.String(broken.String()); len(got) > 40 {
-				t.Errorf("%d columns: %q", width, got)
-			}
+			got := m.String(broken.String())
+			expect.True(t, len(got) <= 40, "%d columns: %q", width, got)
 		}
 	}
 }
@@ -124,14 +117,11 @@ func TestJSONEscapesHideNothing(t *testing.T) {
 		`{"type":"message","text":"` + spelled.String() + `"}`, `{"a":"gr\u00fcn\/geheim-😀"}`, `{"gr\u00fcn\/geheim-\ud83d\ude00":1}`,
 	} {
 		got := m.JSON([]byte(line))
-		if !json.Valid(got) || !bytes.Contains(got, []byte("[secret S]")) {
-			t.Errorf("%s is shown as %s", line, got)
-		}
+		expect.True(t, json.Valid(got) && bytes.Contains(got, []byte("[secret S]")), "%s is shown as %s", line, got)
 	}
 	for _, line := range []string{`{"a":"\u0041\\u0041\/\ud800\"","b":"\ud83dx"}`, `plain \u0041`, `{"a":"\`, `{"a":"\u00`} {
-		if got := m.JSON([]byte(line)); string(got) != line {
-			t.Errorf("%s became %s", line, got)
-		}
+		got := m.JSON([]byte(line))
+		expect.True(t, string(got) == line, "%s became %s", line, got)
 	}
 }
 
@@ -146,9 +136,8 @@ func TestToolsOfTheSystemAreMasked(t *testing.T) {
 		if err != nil {
 			t.Skip(line, err)
 		}
-		if got := m.String(string(out)); !strings.Contains(got, "[secret V]") || len(got) > 40 {
-			t.Errorf("%s: %q", line, got)
-		}
+		got := m.String(string(out))
+		expect.True(t, strings.Contains(got, "[secret V]") && len(got) <= 40, "%s: %q", line, got)
 	}
 }
 
@@ -176,9 +165,7 @@ func FuzzMask(f *testing.F) {
 		}
 		// Where a mask was put, what stands around it may make the value again.
 		for _, part := range bytes.Split(whole, []byte("[secret S]")) {
-			if bytes.Contains(part, []byte(value)) {
-				t.Fatalf("%q holds %q", whole, value)
-			}
+			expect.Must(t, !bytes.Contains(part, []byte(value)), "%q holds %q", whole, value)
 		}
 		_ = m.JSON(text)
 	})
@@ -227,8 +214,6 @@ func TestTheEndOfAValueIsMaskedWhereItsBeginningIsNot(t *testing.T) {
 	} {
 		expect.Is(t, string(m.Rest([]byte(text))), want, text)
 	}
-	if got := (*secret.Mask)(nil).Rest([]byte("x")); string(got) != "x" {
-		t.Errorf("%q", got)
-	}
+	expect.Is(t, string((*secret.Mask)(nil).Rest([]byte("x"))), "x")
 	expect.Is(t, secret.NewMask(m.Values()).String("correct horse battery"), "[secret KEY]")
 }

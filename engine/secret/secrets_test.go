@@ -58,20 +58,16 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	env := map[string]string{"A": "@ONE", "B": "@PEM", "C": "@@ONE", "D": "plain"}
 	before := maps.Clone(env)
 	want := map[string]string{"A": "first-value", "B": "two\nlines\n", "C": "@ONE", "D": "plain"}
-	if got := w.resolved(env); !maps.Equal(got, want) || !maps.Equal(env, before) {
-		t.Errorf("%q from %q", got, env)
-	}
+	got := w.resolved(env)
+	expect.True(t, maps.Equal(got, want) && maps.Equal(env, before), "%q from %q", got, env)
 	_, _, err := w.Resolve(t.Context(), "t_other", env)
-	if e := core.AsError(err); e.Details["field"] != "env.A" {
-		t.Errorf("another tenant: %v", err)
-	}
+	e := core.AsError(err)
+	expect.True(t, e.Details["field"] == "env.A", "another tenant: %v", err)
 	if err := w.DB.View(t.Context(), "t_acme", func(tx store.Tx) error {
 		all, err := tx.(store.Inventory).Buckets()
 		for _, b := range all {
 			err = errors.Join(err, tx.Scan(b, nil, nil, false, func(_, value []byte) (bool, error) {
-				if bytes.Contains(value, []byte("first-value")) {
-					t.Errorf("the value lies in bucket %s", b)
-				}
+				expect.True(t, !bytes.Contains(value, []byte("first-value")), "the value lies in bucket %s", b)
 				return true, nil
 			}))
 		}
@@ -81,18 +77,13 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	}
 	if _, file := w.DB.(*store.DB); file {
 		data, err := os.ReadFile(w.Path)
-		if err != nil || bytes.Contains(data, []byte("first-value")) {
-			t.Errorf("the value lies in the data file: %v", err)
-		}
+		expect.True(t, err == nil && !bytes.Contains(data, []byte("first-value")), "the value lies in the data file: %v", err)
 	}
 	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
-	if err != nil || len(deltas) > 0 {
-		t.Errorf("%v %v", deltas, err)
-	}
+	expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
 	expect.Of(w.Delete(t.Context(), w.by, "ONE"))(t)
-	if err := w.Check(t.Context(), w.by, env); err == nil || !strings.Contains(err.Error(), "env.A: there is no secret ONE") {
-		t.Errorf("a reference to what is gone: %v", err)
-	}
+	err = w.Check(t.Context(), w.by, env)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "env.A: there is no secret ONE"), "a reference to what is gone: %v", err)
 }
 
 func TestTheKeyIsItsOwnersAlone(t *testing.T) {
@@ -102,9 +93,8 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 	for mode, want := range map[os.FileMode]string{0o640: "others can use it", 0o604: "others can use it"} {
 		expect.No(t, os.Chmod(w.key, mode))
 		w.again()
-		if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("mode %o: %v", mode, err)
-		}
+		_, _, err := w.Resolve(t.Context(), "t_acme", env)
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "mode %o: %v", mode, err)
 	}
 	expect.No(t, os.Remove(w.key))
 	w.again()
@@ -117,9 +107,8 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 	_, _, err := w.Set(t.Context(), w.by, "TWO", []byte("second-value"))
 	expect.Err(t, err, core.Kind(core.Conflict), "a new key beside what an old one sealed")
 	expect.No(t, os.WriteFile(w.key, []byte("AGE-SECRET-KEY-1NONSENSE\n"), 0o600))
-	if _, _, err := w.Resolve(t.Context(), "t_acme", env); err == nil || strings.Contains(err.Error(), "NONSENSE") {
-		t.Errorf("a key that is none: %v", err)
-	}
+	_, _, err = w.Resolve(t.Context(), "t_acme", env)
+	expect.True(t, err != nil && !strings.Contains(err.Error(), "NONSENSE"), "a key that is none: %v", err)
 }
 
 func TestWhatLooksLikeACredentialIsTaken(t *testing.T) {
@@ -132,25 +121,20 @@ func TestWhatLooksLikeACredentialIsTaken(t *testing.T) {
 	}
 	env := map[string]string{"API_KEY": "value-number-1", "LANG": "C", "OTHER": "@ONE"}
 	out, taken := take("agent:my-bot", env)
-	if want := map[string]string{"API_KEY": "@my_bot_API_KEY", "LANG": "C", "OTHER": "@ONE"}; !maps.Equal(out, want) || len(taken) != 1 || !taken[0].Changed {
-		t.Errorf("%q %v", out, taken)
-	}
-	if out, taken = take("agent:my-bot", env); out["API_KEY"] != "@my_bot_API_KEY" || taken[0].Changed {
-		t.Errorf("the same once more: %q %v", out, taken)
-	}
+	want := map[string]string{"API_KEY": "@my_bot_API_KEY", "LANG": "C", "OTHER": "@ONE"}
+	expect.True(t, maps.Equal(out, want) && len(taken) == 1 && taken[0].Changed, "%q %v", out, taken)
+	out, taken = take("agent:my-bot", env)
+	expect.True(t, out["API_KEY"] == "@my_bot_API_KEY" && !taken[0].Changed, "the same once more: %q %v", out, taken)
 	env["API_KEY"] = "value-number-2"
-	if out, taken = take("agent:my-bot", env); out["API_KEY"] != "@my_bot_API_KEY" || !taken[0].Changed {
-		t.Errorf("another value: %q %v", out, taken)
-	}
+	out, taken = take("agent:my-bot", env)
+	expect.True(t, out["API_KEY"] == "@my_bot_API_KEY" && taken[0].Changed, "another value: %q %v", out, taken)
 	w.set("x9_API_KEY", "somebody's own")
-	if out, _ = take("agent:9", env); out["API_KEY"] != "@x9_API_KEY_2" {
-		t.Errorf("a name that is taken: %q", out)
-	}
+	out, _ = take("agent:9", env)
+	expect.True(t, out["API_KEY"] == "@x9_API_KEY_2", "a name that is taken: %q", out)
 	for _, want := range []string{"@task_API_KEY", "@task_API_KEY_2", "@task_API_KEY"} {
 		env["API_KEY"] = "of-task-" + map[bool]string{true: "2", false: "1"}[want == "@task_API_KEY_2"]
-		if out, _ = take(secret.OfTasks, env); out["API_KEY"] != want {
-			t.Errorf("%q, want %s", out, want)
-		}
+		out, _ = take(secret.OfTasks, env)
+		expect.True(t, out["API_KEY"] == want, "%q, want %s", out, want)
 	}
 	expect.Row(t, w.resolved(map[string]string{"A": "@task_API_KEY", "B": "@task_API_KEY_2", "C": "@my_bot_API_KEY"}), "A", "of-task-1", "B", "of-task-2", "C", "value-number-2")
 }
@@ -161,17 +145,13 @@ func TestCredentialsAreToldByNameOrShape(t *testing.T) {
 		"Z": "AKIAABCDEFGHIJKLMNOP", "J": "eyJhbGciOiJI.eyJzdWIiOiIx.abc", "PEM": "-----BEGIN OPENSSH PRIVATE KEY-----\nx", "DB": "postgres://u:passw@host/db",
 		"AWS_SECRET_ACCESS_KEY": "/abc+def/ghi", "CREDENTIALS": `{"a":1}`,
 	} {
-		if !secret.LooksSecret(key, text) {
-			t.Errorf("%s=%s is taken for none", key, text)
-		}
+		expect.True(t, secret.LooksSecret(key, text), "%s=%s is taken for none", key, text)
 	}
 	for key, text := range map[string]string{
 		"KEYBOARD": "german", "MAX_TOKENS": "100000", "AUTHOR": "somebody", "SSH_AUTH_SOCK": "/tmp/agent.sock", "GOOGLE_APPLICATION_CREDENTIALS": "/home/a/key.json",
 		"API_KEY": "short", "TOKEN": "@NAME", "PUBLIC_KEY": "ssh-ed25519 AAAA", "PATH": "/usr/bin:/bin", "TOKEN_URL": "https://example.com/token", "AWS_ACCESS_KEY_ID": "none-at-all",
 	} {
-		if secret.LooksSecret(key, text) {
-			t.Errorf("%s=%s is taken for a credential", key, text)
-		}
+		expect.True(t, !secret.LooksSecret(key, text), "%s=%s is taken for a credential", key, text)
 	}
 }
 
@@ -183,9 +163,8 @@ func TestAnAgentPassesOnOnlyWhatItHas(t *testing.T) {
 	agent := core.Caller{Tenant: "t_acme", Name: "bot", Kind: core.Agent}
 	expect.No(t, w.Check(t.Context(), agent, map[string]string{"A": "@MINE"}))
 	expect.Err(t, w.Check(t.Context(), agent, map[string]string{"A": "@OTHERS"}), core.Kind(core.Denied), "somebody else's")
-	if _, _, err := secret.Plain(context.Background(), "t_acme", map[string]string{"A": "@MINE"}); err == nil {
-		t.Error("a reference means something where no secrets are kept")
-	}
+	_, _, err := secret.Plain(context.Background(), "t_acme", map[string]string{"A": "@MINE"})
+	expect.True(t, err != nil, "a reference means something where no secrets are kept")
 }
 
 // A ciphertext that is put in another's place opens nothing.
@@ -206,10 +185,8 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 		return tx.Derived().Put("secret", []byte("ONE"), append(bytes.Clone(one[:len(one)-len(sealed(one))]), sealed(two)...))
 	})
 	expect.No(t, err)
-	if _, _, err := w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"}); err == nil || !strings.Contains(err.Error(), "sealed with another key or changed") {
-		t.Errorf("%v", err)
-	}
-	if deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme"); err != nil || len(deltas) != 2 {
-		t.Errorf("%v %v", deltas, err)
-	}
+	_, _, err = w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "sealed with another key or changed"), "%v", err)
+	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
+	expect.True(t, err == nil && len(deltas) == 2, "%v %v", deltas, err)
 }

@@ -100,15 +100,13 @@ func TestANameIsOfOneLiveSession(t *testing.T) {
 	if _, err := r.all.Create(t.Context(), enginetest.Alice(), "night"); core.AsError(err).Code != core.Conflict {
 		t.Errorf("a second session of that name: %v", err)
 	}
-	if id, ok := r.all.Named(enginetest.Acme, "night"); !ok || id != first.SessionID {
-		t.Errorf("the name stands for %q, %v", id, ok)
-	}
+	id, ok := r.all.Named(enginetest.Acme, "night")
+	expect.True(t, ok && id == first.SessionID, "the name stands for %q, %v", id, ok)
 	_, err := r.all.Stop(t.Context(), enginetest.Alice(), "night", "")
 	r.No(err)
 	second := r.create("night")
-	if id, _ := r.all.Named(enginetest.Acme, "night"); id != second.SessionID {
-		t.Errorf("once the first was stopped, the name stands for %q, want %s", id, second.SessionID)
-	}
+	id, _ = r.all.Named(enginetest.Acme, "night")
+	expect.True(t, id == second.SessionID, "once the first was stopped, the name stands for %q, want %s", id, second.SessionID)
 	for _, name := range []string{"-night", "a b", first.SessionID, "\x1b[2J"} {
 		_, err = r.all.Create(t.Context(), enginetest.Alice(), name)
 		expect.Is(t, core.AsError(err).Code, core.InvalidInput, "name", name)
@@ -138,9 +136,8 @@ func TestAStopThatWasCutShortIsFinishedAfterARestart(t *testing.T) {
 	r.broken = nil
 	r.No(r.all.Finish(t.Context(), enginetest.Acme))
 	r.No(r.all.Finish(t.Context(), enginetest.Acme))
-	if want := []string{s.SessionID + ": session stopped: done"}; !slices.Equal(r.canceled, want) {
-		t.Errorf("cancelled %v, want %v, once", r.canceled, want)
-	}
+	want := []string{s.SessionID + ": session stopped: done"}
+	expect.True(t, slices.Equal(r.canceled, want), "cancelled %v, want %v, once", r.canceled, want)
 	expect.Is(t, r.all.State(enginetest.Acme, s.SessionID), "", "a stopped session is")
 	r.Proven(enginetest.Acme)
 }

@@ -65,12 +65,8 @@ func (d *desk) open() {
 	go func() { ended <- d.swarm.Run(ctx) }()
 	d.close = func() {
 		stop()
-		if err := <-ended; err != nil {
-			d.t.Error(err)
-		}
-		if err := db.Close(); err != nil {
-			d.t.Error(err)
-		}
+		expect.Is(d.t, <-ended, nil)
+		expect.Is(d.t, db.Close(), nil)
 		d.close = func() {}
 	}
 }
@@ -101,9 +97,7 @@ func (d *desk) child(parent string, status task.Status) task.Task {
 		if n := len(tree); n > 1 && tree[n-1].Status == status {
 			return tree[n-1]
 		}
-		if time.Now().After(end) {
-			d.t.Fatalf("no child at %s: %+v", status, tree)
-		}
+		expect.Must(d.t, !time.Now().After(end), "no child at %s: %+v", status, tree)
 	}
 }
 
@@ -156,17 +150,14 @@ func TestAnAgentIsAskedByAChildTask(t *testing.T) {
 		return core.Raw(`{"verdict":"fine","issues":[]}`), nil
 	})
 	parent, result := d.invoke()
-	if r := result(); r.Status != task.Succeeded || string(r.Output) != `{"verdict":"fine","issues":[]}` {
-		t.Fatalf("result %+v %+v", r, r.Error)
-	}
+	r := result()
+	expect.Must(t, r.Status == task.Succeeded && string(r.Output) == `{"verdict":"fine","issues":[]}`, "result %+v %+v", r, r.Error)
 	child := d.child(parent.TaskID, task.Succeeded)
 	if child.Kind != "agent.prompt" || child.ParentTaskID != parent.TaskID || child.TraceID != parent.TraceID || child.Priority != 70 ||
 		child.CreatedBy != "bob" || child.MaxAttempts != 0 || child.Intent != "skill review@1.0.0 asks agent reviewer" {
 		t.Errorf("child %+v", child)
 	}
-	if want := `{"agent":"reviewer","message":"Review a.go."}`; len(d.asked) != 1 || d.asked[0] != want {
-		t.Errorf("asked %q", d.asked)
-	}
+	expect.True(t, len(d.asked) == 1 && d.asked[0] == `{"agent":"reviewer","message":"Review a.go."}`, "asked %q", d.asked)
 }
 
 func TestAnAgentsTextThatIsOneObjectIsTheResult(t *testing.T) {
@@ -185,9 +176,8 @@ func TestAnAgentsTextThatIsOneObjectIsTheResult(t *testing.T) {
 			want = output
 		}
 		d := newDesk(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) { return core.Raw(output), nil })
-		if _, result := d.invoke(); string(result().Output) != want {
-			t.Errorf("%s became %s, want %s", output, result().Output, want)
-		}
+		_, result := d.invoke()
+		expect.True(t, string(result().Output) == want, "%s became %s, want %s", output, result().Output, want)
 		d.close()
 	}
 }
@@ -200,18 +190,15 @@ func TestAnAgentsFailureIsTheSkills(t *testing.T) {
 	r := result()
 	child := d.child(parent.TaskID, task.Failed)
 	want := "agent reviewer: task " + child.TaskID + " ended failed: exit status 3"
-	if r.Status != task.Failed || r.Error.Code != "agent_exit" || r.Error.Message != want {
-		t.Errorf("result %+v %+v, want %q", r, r.Error, want)
-	}
+	expect.True(t, r.Status == task.Failed && r.Error.Code == "agent_exit" && r.Error.Message == want, "result %+v %+v, want %q", r, r.Error, want)
 }
 
 func TestAMissingParameterStartsNothing(t *testing.T) {
 	d := newDesk(t, nil)
 	d.params = core.Raw(`{}`)
 	_, result := d.invoke()
-	if r := result(); r.Status != task.Failed || !strings.Contains(r.Error.Message, "${file}: file has no value") {
-		t.Errorf("result %+v %+v", r, r.Error)
-	}
+	r := result()
+	expect.True(t, r.Status == task.Failed && strings.Contains(r.Error.Message, "${file}: file has no value"), "result %+v %+v", r, r.Error)
 	expect.Is(t, len(d.asked), 0, "asked", d.asked)
 }
 
@@ -225,12 +212,10 @@ func TestCancellingTheSkillCancelsItsChild(t *testing.T) {
 	parent, result := d.invoke()
 	child := d.child(parent.TaskID, task.Running)
 	expect.Of(d.swarm.Cancel(t.Context(), bob, parent.TaskID, "changed my mind"))(t)
-	if r := result(); r.Status != task.Cancelled {
-		t.Errorf("skill %+v", r)
-	}
-	if r := d.result(child.TaskID); r.Status != task.Cancelled || !strings.Contains(r.Error.Message, "changed my mind") {
-		t.Errorf("child %+v %+v", r, r.Error)
-	}
+	r := result()
+	expect.True(t, r.Status == task.Cancelled, "skill %+v", r)
+	r = d.result(child.TaskID)
+	expect.True(t, r.Status == task.Cancelled && strings.Contains(r.Error.Message, "changed my mind"), "child %+v %+v", r, r.Error)
 }
 
 func TestACancelledChildFailsTheSkill(t *testing.T) {
@@ -297,13 +282,10 @@ func TestATryAfterARestartTakesTheLiveChildOver(t *testing.T) {
 	d.open()
 	d.child(parent.TaskID, task.Running)
 	close(release)
-	if r := d.result(parent.TaskID); r.Status != task.Succeeded || string(r.Output) != `{"ok":true}` {
-		t.Errorf("skill %+v %+v", r, r.Error)
-	}
+	r := d.result(parent.TaskID)
+	expect.True(t, r.Status == task.Succeeded && string(r.Output) == `{"ok":true}`, "skill %+v %+v", r, r.Error)
 	tree, err := d.tasks.Tree(t.Context(), office, parent.TaskID)
-	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
-		t.Errorf("tree %+v %v, want the one child %s", tree, err, child.TaskID)
-	}
+	expect.True(t, err == nil && len(tree) == 2 && tree[1].TaskID == child.TaskID, "tree %+v %v, want the one child %s", tree, err, child.TaskID)
 }
 
 func TestAnAgentSectionIsChecked(t *testing.T) {
@@ -312,9 +294,8 @@ func TestAnAgentSectionIsChecked(t *testing.T) {
 		"runner.agent":  {Prompt: "x"},
 		"runner.prompt": {Agent: "a"},
 	} {
-		if err := r.Check(spec); err == nil || core.AsError(err).Details["field"] != field {
-			t.Errorf("%+v: %v", spec, err)
-		}
+		err := r.Check(spec)
+		expect.True(t, err != nil && core.AsError(err).Details["field"] == field, "%+v: %v", spec, err)
 	}
 	expect.No(t, r.Check(skill.Spec{Agent: "a", Prompt: "do ${x}"}))
 }

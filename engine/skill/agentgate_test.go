@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // askFirst has a person asked before an agent is.
@@ -63,17 +64,13 @@ func TestWaitingForAPersonIsNoTimeOfTheSkill(t *testing.T) {
 		w, a, ap := askedFirst(t, func(context.Context, skill.Call, *skill.Hold) (core.Raw, error) {
 			return core.Raw(`{"fine":true}`), nil
 		})
-		if ap.RequestedBy != "alice" || !strings.Contains(string(ap.Action.Args), `"message":"Review a.go."`) {
-			t.Errorf("approval %+v", ap)
-		}
+		expect.True(t, ap.RequestedBy == "alice" && strings.Contains(string(ap.Action.Args), `"message":"Review a.go."`), "approval %+v", ap)
 		time.Sleep(1500 * time.Millisecond) // longer than a try may run
 		w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-		if a = w.over(a.AgentID); a.State != skill.Completed {
-			t.Errorf("subagent %+v", a)
-		}
-		if all := w.executions(a.AgentID); len(all) != 1 || all[0].RetryCount != 0 || string(all[0].Result) != `{"fine":true}` {
-			t.Errorf("executions %+v", all)
-		}
+		a = w.over(a.AgentID)
+		expect.True(t, a.State == skill.Completed, "subagent %+v", a)
+		all := w.executions(a.AgentID)
+		expect.True(t, len(all) == 1 && all[0].RetryCount == 0 && string(all[0].Result) == `{"fine":true}`, "executions %+v", all)
 		w.whole()
 	})
 }
@@ -88,24 +85,19 @@ func TestTheAgentsOwnTimeIs(t *testing.T) {
 			return err == nil && tk.Status == task.Cancelled
 		})
 		w.answer(second.ApprovalID, judge.Answer{Reason: "it hangs"})
-		if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "it hangs") {
-			t.Errorf("subagent %+v", a)
-		}
+		a = w.over(a.AgentID)
+		expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "it hangs"), "subagent %+v", a)
 	})
 }
 
 func TestADeniedAgentIsNotAskedAgain(t *testing.T) {
 	w, a, ap := askedFirst(t, nil)
 	w.answer(ap.ApprovalID, judge.Answer{Reason: "not this file"})
-	if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "not this file") {
-		t.Errorf("subagent %+v", a)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "not this file"), "subagent %+v", a)
 	tk, err := w.tasks.Wait(t.Context(), home, a.TaskID, "")
-	if err != nil || tk.Status != task.Blocked {
-		t.Errorf("task %+v %v", tk, err)
-	}
-	if all := w.executions(a.AgentID); len(all) != 1 || all[0].RetryCount != 0 {
-		t.Errorf("executions %+v", all)
-	}
+	expect.True(t, err == nil && tk.Status == task.Blocked, "task %+v %v", tk, err)
+	all := w.executions(a.AgentID)
+	expect.True(t, len(all) == 1 && all[0].RetryCount == 0, "executions %+v", all)
 	w.whole()
 }

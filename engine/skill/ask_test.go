@@ -43,18 +43,14 @@ func TestTheStartGateShowsTheWholeChain(t *testing.T) {
 	guarded(w)
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
-	if a.State != skill.Idle || a.Shown() != "waiting for you" {
-		t.Errorf("while it is asked about: %+v", a)
-	}
+	expect.True(t, a.State == skill.Idle && a.Shown() == "waiting for you", "while it is asked about: %+v", a)
 	ap := w.question()
 	if ap.Gate != judge.GateStart || ap.Action.Tool != "grasp" || strings.Join(ap.Action.Effects, " ") != "network" || ap.Agent.Name != a.AgentID || ap.TaskID != a.TaskID {
 		t.Errorf("approval %+v", ap)
 	}
 	detect := expect.Of(w.skills.Skill(home, "detect"))(t)
 	for _, want := range []string{`"skill":"navigate@1.0.0"`, `"params":{"area":"kitchen"}`, detect.Digest, `"effects":["network"]`, `"kind":"builtin"`} {
-		if !strings.Contains(string(ap.Action.Args), want) {
-			t.Errorf("%s is missing in %s", want, ap.Action.Args)
-		}
+		expect.True(t, strings.Contains(string(ap.Action.Args), want), "%s is missing in %s", want, ap.Action.Args)
 	}
 	w.answer(ap.ApprovalID, judge.Answer{Reason: "not today"})
 	if a = w.over(a.AgentID); a.State != skill.Failed || !strings.Contains(a.Error, "not today") || !a.StartedAt.IsZero() || len(w.executions(a.AgentID)) != 0 {
@@ -86,12 +82,10 @@ func TestAStepWithAnEffectIsAskedAboutWithItsParameters(t *testing.T) {
 	}
 	w.Await("it is shown to wait", func() bool { a := w.agent(a.AgentID); return a.Shown() == "waiting for you" })
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	if a = w.over(a.AgentID); a.State != skill.Completed || a.Waiting != "" {
-		t.Errorf("%+v", a)
-	}
-	if used, err := w.judge.Approval(t.Context(), home, ap.ApprovalID); err != nil || used.UsedAt.IsZero() {
-		t.Errorf("the approval is not marked used: %+v, %v", used, err)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed && a.Waiting == "", "%+v", a)
+	used, err := w.judge.Approval(t.Context(), home, ap.ApprovalID)
+	expect.True(t, err == nil && !used.UsedAt.IsZero(), "the approval is not marked used: %+v, %v", used, err)
 	w.whole()
 }
 
@@ -104,9 +98,8 @@ func TestAStepRunsWithTheParametersThatWereApproved(t *testing.T) {
 		"another step":  strings.Replace(args, `"step":"detect"`, `"step":"grasp"`, 1),
 		"a wrong type":  strings.Replace(args, `"kitchen"`, `7`, 1),
 	} {
-		if _, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(bad)}); !isCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v in %s", name, err, bad)
-		}
+		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(bad)})
+		expect.True(t, isCode(err, core.InvalidInput), "%s: %v in %s", name, err, bad)
 	}
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"area":"hall"}}`)})
 	a = w.over(a.AgentID)
@@ -130,9 +123,7 @@ func TestADeniedStepBlocksTheRun(t *testing.T) {
 			t.Errorf("%s: %+v", name, all)
 		}
 		res, err := w.tasks.Result(t.Context(), home, a.TaskID)
-		if err != nil || res.Status != task.Blocked || len(res.Denials) != 1 {
-			t.Errorf("%s: result %+v, %v", name, res, err)
-		}
+		expect.True(t, err == nil && res.Status == task.Blocked && len(res.Denials) == 1, "%s: result %+v, %v", name, res, err)
 		w.whole()
 		w.Close()
 	}
@@ -152,9 +143,8 @@ func TestADeniedStepOfACompositeMayHaveAFallback(t *testing.T) {
 		w.answer(w.question().ApprovalID, judge.Answer{Approve: true})
 		w.state(a.AgentID, skill.Running)
 		w.answer(w.question().ApprovalID, judge.Answer{Reason: "no", Abort: c.abort})
-		if a = w.over(a.AgentID); a.State != c.want {
-			t.Errorf("%s: %s %q", name, a.State, a.Error)
-		}
+		a = w.over(a.AgentID)
+		expect.True(t, a.State == c.want, "%s: %s %q", name, a.State, a.Error)
 		w.Close()
 	}
 }
@@ -162,12 +152,10 @@ func TestADeniedStepOfACompositeMayHaveAFallback(t *testing.T) {
 func TestCancellingARunVoidsItsQuestion(t *testing.T) {
 	w := newWorld(t)
 	a, ap := begun(w)
-	if got, err := w.skills.Stop(t.Context(), alice, a.AgentID); err != nil || got.State != skill.Failed || got.Error != "stopped" {
-		t.Errorf("stopped while it waits: %+v, %v", got, err)
-	}
-	if ap, err := w.judge.Approval(t.Context(), home, ap.ApprovalID); err != nil || ap.Status != judge.Voided {
-		t.Errorf("%+v, %v", ap, err)
-	}
+	got, err := w.skills.Stop(t.Context(), alice, a.AgentID)
+	expect.True(t, err == nil && got.State == skill.Failed && got.Error == "stopped", "stopped while it waits: %+v, %v", got, err)
+	ap, err = w.judge.Approval(t.Context(), home, ap.ApprovalID)
+	expect.True(t, err == nil && ap.Status == judge.Voided, "%+v, %v", ap, err)
 	w.whole()
 }
 
@@ -185,20 +173,16 @@ func TestTheInvokedSkillIsAskedAboutAgainOnlyWhenItIsFed(t *testing.T) {
 	w.run()
 	a := w.invoke("send", `{"address":"here"}`)
 	w.answer(w.question().ApprovalID, judge.Answer{Approve: true})
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("with its own address: %s %q", a.State, a.Error)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed, "with its own address: %s %q", a.State, a.Error)
 	a = w.invoke("send", `{}`)
 	w.answer(w.question().ApprovalID, judge.Answer{Approve: true})
 	w.state(a.AgentID, skill.Running)
 	ap := w.question()
-	if ap.Gate != judge.GateSkill || !strings.Contains(string(ap.Action.Args), `"address":"there"`) {
-		t.Errorf("%+v", ap)
-	}
+	expect.True(t, ap.Gate == judge.GateSkill && strings.Contains(string(ap.Action.Args), `"address":"there"`), "%+v", ap)
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("with the address that was found: %s %q", a.State, a.Error)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed, "with the address that was found: %s %q", a.State, a.Error)
 }
 
 func TestASkillThatChangedAfterItsDispatchIsAskedAbout(t *testing.T) {
@@ -209,11 +193,8 @@ func TestASkillThatChangedAfterItsDispatchIsAskedAbout(t *testing.T) {
 	w.load(skill.Skill{Name: "lookup", Effects: []skill.Effect{skill.Network}}) // now it does
 	w.run()
 	ap := w.question()
-	if ap.Gate != judge.GateSkill || ap.TaskID != a.TaskID || len(w.fake.of("lookup")) != 0 {
-		t.Errorf("%+v", ap)
-	}
+	expect.True(t, ap.Gate == judge.GateSkill && ap.TaskID == a.TaskID && len(w.fake.of("lookup")) == 0, "%+v", ap)
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true})
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%s %q", a.State, a.Error)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed, "%s %q", a.State, a.Error)
 }

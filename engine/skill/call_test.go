@@ -86,9 +86,8 @@ func TestAPanicIsTheFailureOfThatRunAlone(t *testing.T) {
 					strings.ContainsAny(o.Error.Message, "\n\x1b") || strings.Contains(o.Error.Message, ".go:") {
 					t.Errorf("outcome %+v, want a short failure without a stack", o.Error)
 				}
-				if o := ended(t, good); o.Status != task.Succeeded {
-					t.Errorf("the neighbour ended %+v", o)
-				}
+				o = ended(t, good)
+				expect.True(t, o.Status == task.Succeeded, "the neighbour ended %+v", o)
 			})
 		})
 	}
@@ -118,9 +117,8 @@ func TestAClosingEngineEndsARun(t *testing.T) {
 			return nil, errors.New("interrupted")
 		})
 		stop()
-		if o := ended(t, w); o.Status != task.Cancelled || o.Error.Message != "the engine is closing" {
-			t.Errorf("outcome %+v %+v", o, o.Error)
-		}
+		o := ended(t, w)
+		expect.True(t, o.Status == task.Cancelled && o.Error.Message == "the engine is closing", "outcome %+v %+v", o, o.Error)
 	})
 }
 
@@ -139,9 +137,8 @@ func TestAHangingFunctionIsLeftBehind(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
-		if o := w.Outcome(); o.Status != task.Cancelled {
-			t.Errorf("a late result changed the outcome: %+v", o)
-		}
+		o = w.Outcome()
+		expect.True(t, o.Status == task.Cancelled, "a late result changed the outcome: %+v", o)
 	})
 }
 
@@ -152,9 +149,8 @@ func TestAResultThatBeatsTheCancelCounts(t *testing.T) {
 			return core.Raw(`{"written":true}`), nil
 		})
 		w.Cancel("stop")
-		if o := ended(t, w); o.Status != task.Succeeded || string(o.Output) != `{"written":true}` {
-			t.Errorf("outcome %+v", o)
-		}
+		o := ended(t, w)
+		expect.True(t, o.Status == task.Succeeded && string(o.Output) == `{"written":true}`, "outcome %+v", o)
 	})
 }
 
@@ -167,15 +163,12 @@ func TestAPauseStopsTheClockOfASleep(t *testing.T) {
 		for range 3 {
 			time.Sleep(2 * time.Second)
 			expect.No(t, w.Pause(t.Context()))
-			if err := w.Pause(t.Context()); err != nil {
-				t.Fatal("paused twice:", err)
-			}
+			expect.No(t, w.Pause(t.Context()), "paused twice")
 			time.Sleep(time.Hour)
 			expect.No(t, w.Resume(t.Context()))
 		}
-		if o := ended(t, w); o.Status != task.Succeeded {
-			t.Fatalf("outcome %+v", o)
-		}
+		o := ended(t, w)
+		expect.Must(t, o.Status == task.Succeeded, "outcome %+v", o)
 		expect.Is(t, time.Since(began), 3*time.Hour+10*time.Second, "took")
 		expect.No(t, w.Pause(t.Context()), "what is over stands still:")
 	})
@@ -204,8 +197,7 @@ func TestAPauseIsInEffectOnlyAtAPausePoint(t *testing.T) {
 		synctest.Wait()
 		expect.Is(t, steps, 1, "steps while paused, want 1")
 		w.Cancel("enough")
-		if o := ended(t, w); o.Status != task.Cancelled {
-			t.Errorf("a paused function was not cancelled: %+v", o)
-		}
+		o := ended(t, w)
+		expect.True(t, o.Status == task.Cancelled, "a paused function was not cancelled: %+v", o)
 	})
 }

@@ -49,19 +49,13 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 	fetch(w)
 	w.run()
 	a := w.invoke("grasp", toTheKitchen)
-	if a.State.Final() || a.Skill != "grasp@1.0.0" || !core.IsUUID(a.AgentID) {
-		t.Errorf("as invoked: %+v", a)
-	}
+	expect.True(t, !a.State.Final() && a.Skill == "grasp@1.0.0" && core.IsUUID(a.AgentID), "as invoked: %+v", a)
 	a = w.over(a.AgentID)
-	if a.State != skill.Completed || a.Error != "" || a.StartedAt.IsZero() || a.CompletedAt.Before(a.StartedAt) {
-		t.Errorf("subagent %+v", a)
-	}
+	expect.True(t, a.State == skill.Completed && a.Error == "" && !a.StartedAt.IsZero() && !a.CompletedAt.Before(a.StartedAt), "subagent %+v", a)
 	for name, want := range map[string]string{
 		"navigate": `{"final_position":{"x":10,"y":5}}`, "detect": `{"objects":["cup"],"object_id":"cup"}`, "grasp": `{"grasped":true}`,
 	} {
-		if string(a.Results[name]) != want {
-			t.Errorf("result of %s: %s", name, a.Results[name])
-		}
+		expect.Is(t, string(a.Results[name]), want, "result of", name)
 	}
 	var got []string
 	for _, e := range w.executions(a.AgentID) {
@@ -82,9 +76,8 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 	if all := w.messages("navigation.complete"); len(all) != 1 || all[0].SenderID != a.AgentID || string(all[0].Payload) != `{"final_position":{"x":10,"y":5}}` || all[0].TaskID != a.TaskID {
 		t.Errorf("navigation.complete: %+v", all)
 	}
-	if calls := w.fake.of("grasp"); len(calls) != 1 || string(calls[0].Results["navigate"]) == "" || calls[0].TraceID != a.TraceID {
-		t.Errorf("grasp was called with %+v", calls)
-	}
+	calls := w.fake.of("grasp")
+	expect.True(t, len(calls) == 1 && string(calls[0].Results["navigate"]) != "" && calls[0].TraceID == a.TraceID, "grasp was called with %+v", calls)
 	res, err := w.tasks.Result(t.Context(), home, a.TaskID)
 	if err != nil || res.Status != task.Succeeded || !strings.Contains(string(res.Output), `"grasped":true`) {
 		t.Errorf("the task's result: %+v, %v", res, err)
@@ -113,9 +106,7 @@ func TestAStepThatFailsOnceIsRetried(t *testing.T) {
 	if a.State != skill.Completed || len(all) != 3 || all[1].RetryCount != 1 || all[1].Status != skill.StatusSuccess || all[1].Error != "" {
 		t.Errorf("%s, %+v", a.State, all)
 	}
-	if len(w.messages("perception.failed")) != 0 || len(w.messages("perception.complete")) != 1 {
-		t.Error("a retry was announced as a failure")
-	}
+	expect.True(t, len(w.messages("perception.failed")) == 0 && len(w.messages("perception.complete")) == 1, "a retry was announced as a failure")
 	w.whole()
 }
 
@@ -132,12 +123,10 @@ func TestAStepThatAlwaysFailsEndsTheRunWithWhatWasDone(t *testing.T) {
 	if len(all) != 2 || all[1].Status != skill.StatusFailed || all[1].RetryCount != 2 || all[1].Error != "no light" || len(all[1].Result) != 0 || len(w.fake.of("detect")) != 3 {
 		t.Errorf("%+v", all)
 	}
-	if m := w.messages("perception.failed"); len(m) != 1 || string(m[0].Payload) != `{"error":"no light"}` {
-		t.Errorf("perception.failed: %+v", m)
-	}
-	if tk, err := w.tasks.Get(t.Context(), home, a.TaskID); err != nil || tk.Status != task.Failed || tk.Attempt != 0 {
-		t.Errorf("task %+v, %v", tk, err)
-	}
+	m := w.messages("perception.failed")
+	expect.True(t, len(m) == 1 && string(m[0].Payload) == `{"error":"no light"}`, "perception.failed: %+v", m)
+	tk, err := w.tasks.Get(t.Context(), home, a.TaskID)
+	expect.True(t, err == nil && tk.Status == task.Failed && tk.Attempt == 0, "task %+v, %v", tk, err)
 	w.whole()
 }
 
@@ -165,9 +154,7 @@ func TestAStepThatRunsTooLongTimesOut(t *testing.T) {
 	if a.State != skill.Failed || len(all) != 1 || all[0].Status != skill.StatusTimeout || all[0].RetryCount != 1 || all[0].Error != "it ran longer than 1 s" {
 		t.Errorf("%s %q, %+v", a.State, a.Error, all)
 	}
-	if all[0].DurationMS < 2000 || all[0].DurationMS > 4000 {
-		t.Errorf("two tries of 1 s took %d ms", all[0].DurationMS)
-	}
+	expect.True(t, all[0].DurationMS >= 2000 && all[0].DurationMS <= 4000, "two tries of 1 s took %d ms", all[0].DurationMS)
 	w.whole()
 }
 
@@ -189,13 +176,10 @@ func TestBadInvocationsChangeNothing(t *testing.T) {
 		"no object":                {"grasp", `[]`, core.InvalidInput, "params"},
 	} {
 		_, err := w.skills.Invoke(t.Context(), alice, skill.Invoke{Skill: c.skill, Params: core.Raw(c.params)})
-		if !isCode(err, c.code) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %s naming %q", name, err, c.code, c.says)
-		}
+		expect.True(t, isCode(err, c.code) && strings.Contains(err.Error(), c.says), "%s: %v, want %s naming %q", name, err, c.code, c.says)
 	}
-	if page, err := w.skills.Subagents(t.Context(), home, core.Filter{}); err != nil || page.Info.Total != 0 {
-		t.Errorf("subagents were left: %+v, %v", page, err)
-	}
+	page, err := w.skills.Subagents(t.Context(), home, core.Filter{})
+	expect.True(t, err == nil && page.Info.Total == 0, "subagents were left: %+v, %v", page, err)
 }
 
 func TestASkillThatChangesDuringItsRunDoesNotChangeTheRun(t *testing.T) {
@@ -219,7 +203,6 @@ func TestASkillThatChangesDuringItsRunDoesNotChangeTheRun(t *testing.T) {
 	if a.State != skill.Completed || len(all) != 3 || all[2].SkillVersion != "1.0.0" || string(all[1].Parameters) != `{"area":"kitchen"}` {
 		t.Errorf("%s %q: %+v", a.State, a.Error, all)
 	}
-	if _, err := w.skills.Invoke(t.Context(), alice, skill.Invoke{Skill: "grasp", Params: core.Raw(toTheKitchen)}); err == nil {
-		t.Error("a new run is not held against the new definition")
-	}
+	_, err := w.skills.Invoke(t.Context(), alice, skill.Invoke{Skill: "grasp", Params: core.Raw(toTheKitchen)})
+	expect.True(t, err != nil, "a new run is not held against the new definition")
 }

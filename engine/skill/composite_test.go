@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
+	"swarmdeck/expect"
 )
 
 // steps loads a composite over the model's skills and returns how its run ended
@@ -42,15 +43,13 @@ func TestACompositeMapsItsSteps(t *testing.T) {
 		{ID: "look", Skill: "detect", Params: core.Raw(`{"area":"the ${params.room}"}`)},
 		{ID: "take", Skill: "grasp", Params: core.Raw(`{"object_id":"${look.objects[0]}"}`)},
 	}}}, `{"room":"kitchen"}`)
-	if want := "fetch success, fetch/go success, fetch/look success, fetch/take success"; a.State != skill.Completed || strings.Join(got, ", ") != want {
-		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
-	}
+	want := "fetch success, fetch/go success, fetch/look success, fetch/take success"
+	expect.True(t, a.State == skill.Completed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
 	if string(a.Results["fetch"]) != `{"grasped":{"object_id":"cup"}}` || string(a.Results["fetch"]) != string(a.Results["grasp"]) {
 		t.Errorf("results %s", a.Results)
 	}
-	if look := w.fake.of("detect"); len(look) != 1 || string(look[0].Params) != `{"area":"the kitchen"}` {
-		t.Errorf("look was called with %+v", look)
-	}
+	look := w.fake.of("detect")
+	expect.True(t, len(look) == 1 && string(look[0].Params) == `{"area":"the kitchen"}`, "look was called with %+v", look)
 	w.whole()
 }
 
@@ -71,9 +70,8 @@ func TestACompositeRunsWhatItsStepsDependOn(t *testing.T) {
 	a, got = w.composite(skill.Skill{Name: "decorate", Runner: skill.Spec{Steps: []skill.Step{
 		{ID: "one", Skill: "paint"}, {ID: "two", Skill: "paint"},
 	}}}, `{}`)
-	if want := "decorate success, decorate/one/light success, decorate/one success, decorate/two success"; a.State != skill.Completed || strings.Join(got, ", ") != want {
-		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
-	}
+	want := "decorate success, decorate/one/light success, decorate/one success, decorate/two success"
+	expect.True(t, a.State == skill.Completed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
 }
 
 func TestErrorPoliciesOfAComposite(t *testing.T) {
@@ -120,9 +118,8 @@ func TestACompositeIsTriedAgainAsAWhole(t *testing.T) {
 	failing(w, "shaky", 1, `{}`)
 	w.run()
 	a, got := w.composite(skill.Skill{Name: "both", MaxRetries: 1, Runner: skill.Spec{Steps: []skill.Step{{ID: "a", Skill: "steady"}, {ID: "b", Skill: "shaky"}}}}, `{}`)
-	if want := "both success after 1 retries, both/a success, both/b failed, both~1/a success, both~1/b success"; a.State != skill.Completed || strings.Join(got, ", ") != want {
-		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
-	}
+	want := "both success after 1 retries, both/a success, both/b failed, both~1/a success, both~1/b success"
+	expect.True(t, a.State == skill.Completed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
 }
 
 func TestACompositesTimeIsThatOfItsSteps(t *testing.T) {
@@ -133,9 +130,8 @@ func TestACompositesTimeIsThatOfItsSteps(t *testing.T) {
 	})
 	w.run()
 	a, got := w.composite(skill.Skill{Name: "both", Timeout: 1, Runner: skill.Spec{Steps: []skill.Step{{ID: "a", Skill: "slow"}, {ID: "b", Skill: "slow"}}}}, `{}`)
-	if want := "both timeout, both/a success, both/b failed"; a.State != skill.Failed || strings.Join(got, ", ") != want {
-		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
-	}
+	want := "both timeout, both/a success, both/b failed"
+	expect.True(t, a.State == skill.Failed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
 	w.whole()
 }
 
@@ -154,9 +150,7 @@ func TestARunnerThatPanicsOrLiesFailsItsStepAlone(t *testing.T) {
 		w.load(skill.Skill{Name: "odd"})
 		w.fake.on("odd", c.do)
 		a := w.over(w.invoke("odd", `{}`).AgentID)
-		if a.State != skill.Failed || !strings.Contains(a.Error, c.says) {
-			t.Errorf("%s: %s %q", name, a.State, a.Error)
-		}
+		expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, c.says), "%s: %s %q", name, a.State, a.Error)
 	}
 	w.whole()
 }
@@ -171,7 +165,6 @@ func TestAFallbackStandsInForWhatLaterStepsDependOn(t *testing.T) {
 	a, got := w.composite(skill.Skill{Name: "fetch", Runner: skill.Spec{Steps: []skill.Step{
 		{ID: "a", Skill: "look", ErrorPolicy: skill.Fallback, Fallback: "guess"}, {ID: "b", Skill: "take"},
 	}}}, `{}`)
-	if want := "fetch success, fetch/a failed, fetch/a~fallback success, fetch/b success"; a.State != skill.Completed || strings.Join(got, ", ") != want {
-		t.Errorf("%s %q: %v, want %s", a.State, a.Error, got, want)
-	}
+	want := "fetch success, fetch/a failed, fetch/a~fallback success, fetch/b success"
+	expect.True(t, a.State == skill.Completed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
 }

@@ -89,9 +89,7 @@ rules:
 				t.Errorf("task %s at %s, %v; subagent at %s", tk.Status, tk.CompletedAt, err, a.CompletedAt)
 			}
 			for _, e := range w.executions(a.AgentID) {
-				if e.Status == skill.StatusPending {
-					t.Errorf("execution %+v", e)
-				}
+				expect.True(t, e.Status != skill.StatusPending, "execution %+v", e)
 			}
 			w.whole()
 		})
@@ -113,9 +111,8 @@ func TestErrorsAreKeptShort(t *testing.T) {
 	a := w.over(w.invoke("wordy", `{}`).AgentID)
 	e := w.executions(a.AgentID)[0]
 	for _, text := range []string{a.Error, e.Error} {
-		if n := len(text); n < 990 || n > 1000 {
-			t.Errorf("%d bytes: %.40s", n, text)
-		}
+		n := len(text)
+		expect.True(t, n >= 990 && n <= 1000, "%d bytes: %.40s", n, text)
 	}
 	w.whole()
 }
@@ -130,15 +127,12 @@ func TestAnExecutionIsOfAnExistingSubagent(t *testing.T) {
 		_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 			Kind: skill.KindInvoke, Input: core.MustEncode(map[string]any{"skill": "navigate", "params": map[string]string{"location": "x"}, "agent_id": id}),
 		})
-		if !isCode(err, core.NotFound) || !strings.Contains(err.Error(), "agent_id") {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.True(t, isCode(err, core.NotFound) && strings.Contains(err.Error(), "agent_id"), "%s: %v", name, err)
 	}
 	for name, input := range map[string]string{
 		"no skill": `{}`, "unknown field": `{"skill":"navigate","colour":1}`, "bad params": `{"skill":"navigate","params":3}`, "bad id": `{"skill":"navigate","agent_id":"bob"}`,
 	} {
-		if _, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(input)}); !isCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(input)})
+		expect.True(t, isCode(err, core.InvalidInput), "%s: %v", name, err)
 	}
 }

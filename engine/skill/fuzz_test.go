@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 )
 
 // A skill file is anyone's text. Whatever it is, it is taken or refused with
@@ -56,8 +57,7 @@ func FuzzVersion(f *testing.F) {
 		if key := refKey("abc@" + s); ok && refOf(record.Parts(key)) != "abc@"+s {
 			t.Fatalf("%q came back as %q", s, refOf(record.Parts(key)))
 		}
-		if _, _, err := SplitRef("abc@" + s); (err == nil) != ok {
-			t.Fatalf("%q: %v", s, err)
-		}
+		_, _, err := SplitRef("abc@" + s)
+		expect.Must(t, (err == nil) == ok, "%q: %v", s, err)
 	})
 }

@@ -39,13 +39,9 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 	s := newShelf(t)
 	path := s.file("navigate.yaml", navigate)
 	got := s.load(path)
-	if want := []string{"created navigate@1.0.0"}; !reflect.DeepEqual(got.actions(), want) || got.Refused != nil {
-		t.Fatalf("%+v", got)
-	}
+	expect.Must(t, reflect.DeepEqual(got.actions(), []string{"created navigate@1.0.0"}) && got.Refused == nil, "%+v", got)
 	have := expect.Of(s.Skill(home, "navigate"))(t)
-	if have.CreatedAt.IsZero() || !have.CreatedAt.Equal(have.UpdatedAt) || len(have.Digest) != 64 {
-		t.Errorf("%+v", have)
-	}
+	expect.True(t, !have.CreatedAt.IsZero() && have.CreatedAt.Equal(have.UpdatedAt) && len(have.Digest) == 64, "%+v", have)
 	want := &Skill{
 		TenantID: home, Name: "navigate", Version: "1.0.0", Description: "Navigate robot to specified location",
 		ParametersSchema: core.Raw(`{"type":"object","properties":{"location":{"type":"string"},"speed":{"type":"number","default":1.0}},"required":["location"]}`),
@@ -54,13 +50,10 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 		Runner: Spec{Kind: "exec", Argv: []string{s.dir + "/navigate.sh", s.dir + "/map"}, Dir: s.dir, Env: map[string]string{"MAP": s.dir}},
 		Source: path, Digest: have.Digest, CreatedAt: have.CreatedAt, UpdatedAt: have.UpdatedAt, auditSeq: have.auditSeq, contract: have.contract,
 	}
-	if !reflect.DeepEqual(have, want) {
-		t.Errorf("\n got %+v\nwant %+v", have, want)
-	}
+	expect.True(t, reflect.DeepEqual(have, want), "\n got %+v\nwant %+v", have, want)
 	expect.Is(t, have.Area(), "navigation", "area")
-	if got := s.load(path); !reflect.DeepEqual(got.actions(), []string{"unchanged navigate@1.0.0"}) {
-		t.Errorf("again: %+v", got)
-	}
+	got = s.load(path)
+	expect.True(t, reflect.DeepEqual(got.actions(), []string{"unchanged navigate@1.0.0"}), "again: %+v", got)
 	if want := []string{"skill.source.added", "skill.loaded"}; !reflect.DeepEqual(s.events(), want) {
 		t.Errorf("events %q", s.events())
 	}
@@ -89,17 +82,14 @@ func TestSkillsComeBackFromTheStore(t *testing.T) {
 	for i := range before {
 		before[i].contract, after[i].contract = nil, nil
 	}
-	if !reflect.DeepEqual(before, after) || len(after) != 2 {
-		t.Errorf("\n got %+v\nwant %+v", after, before)
-	}
+	expect.True(t, reflect.DeepEqual(before, after) && len(after) == 2, "\n got %+v\nwant %+v", after, before)
 	r := s.Registry(home)
 	if r.RegistryID != "default" || !r.LastUpdated.Equal(updated) || updated.IsZero() ||
 		!reflect.DeepEqual(r.DependencyGraph, map[string][]string{"navigate": {}, "detect": {"navigate"}}) || r.Skills["detect"] != after[0] {
 		t.Errorf("%+v", r)
 	}
-	if sources := s.Sources(home); len(sources) != 1 || sources[0].Path != s.dir {
-		t.Errorf("%+v", sources)
-	}
+	sources := s.Sources(home)
+	expect.True(t, len(sources) == 1 && sources[0].Path == s.dir, "%+v", sources)
 }
 
 func TestTheNewestVersionIsTheDefault(t *testing.T) {
@@ -109,9 +99,8 @@ func TestTheNewestVersionIsTheDefault(t *testing.T) {
 	}
 	s.again()
 	for ref, want := range map[string]string{"move": "1.10.0", "move@1.9.0": "1.9.0", "move@0.99.99": "0.99.99"} {
-		if got, err := s.Skill(home, ref); err != nil || got.Version != want {
-			t.Errorf("%s: %v %v", ref, got, err)
-		}
+		got, err := s.Skill(home, ref)
+		expect.True(t, err == nil && got.Version == want, "%s: %v %v", ref, got, err)
 	}
 	var versions []string
 	for _, v := range s.Catalog(home) {
@@ -119,9 +108,7 @@ func TestTheNewestVersionIsTheDefault(t *testing.T) {
 	}
 	expect.Same(t, versions, []string{"1.10.0", "1.9.0", "1.2.10", "0.99.99"})
 	_, err := s.Skill(home, "move@2.0.0")
-	if !errors.Is(err, core.Kind(core.NotFound)) || !strings.Contains(err.Error(), "versions of it: 1.10.0, 1.9.0") {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.NotFound)) && strings.Contains(err.Error(), "versions of it: 1.10.0, 1.9.0"), "%v", err)
 	_, err = s.Skill(home, "mo")
 	expect.Err(t, err, core.Kind(core.InvalidInput))
 	_, err = s.Skill("t_other", "move")
@@ -135,16 +122,13 @@ func TestABadChangeLeavesWhatWasLoaded(t *testing.T) {
 	before, _ := s.Skill(home, "navigate")
 	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 0", 1))
 	got := s.load(path)
-	if len(got.Changes) != 0 || len(got.Refused) != 1 || got.Refused[0].Line != 15 {
-		t.Fatalf("%+v", got)
-	}
+	expect.Must(t, len(got.Changes) == 0 && len(got.Refused) == 1 && got.Refused[0].Line == 15, "%+v", got)
 	if after, _ := s.Skill(home, "navigate"); after != before {
 		t.Errorf("%+v", after)
 	}
 	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 61", 1))
-	if got := s.load(path); !reflect.DeepEqual(got.actions(), []string{"changed navigate@1.0.0"}) {
-		t.Fatalf("%+v", got)
-	}
+	got = s.load(path)
+	expect.Must(t, reflect.DeepEqual(got.actions(), []string{"changed navigate@1.0.0"}), "%+v", got)
 	after, _ := s.Skill(home, "navigate")
 	if after.Timeout != 61 || before.Timeout != 60 || !after.CreatedAt.Equal(before.CreatedAt) || !after.UpdatedAt.After(before.UpdatedAt) {
 		t.Errorf("before %+v\nafter %+v", before, after)
@@ -199,7 +183,5 @@ func TestPathsThatAreNotThere(t *testing.T) {
 	expect.No(t, os.Remove(pipe))
 	expect.No(t, os.Symlink("/dev/zero", pipe))
 	got, err := s.Load(t.Context(), alice, Given{Paths: []string{pipe}})
-	if err != nil || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Message, "no regular file") {
-		t.Errorf("%+v %v", got, err)
-	}
+	expect.True(t, err == nil && len(got.Refused) == 1 && strings.Contains(got.Refused[0].Message, "no regular file"), "%+v %v", got, err)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 func TestStepsAreCheckedAgainstWhatRunsBefore(t *testing.T) {
@@ -48,21 +49,16 @@ func TestStepsAreCheckedAgainstWhatRunsBefore(t *testing.T) {
 			continue
 		}
 		for i, err := range errs {
-			if !strings.Contains(err.Error(), c.want[i]) || core.AsError(err).Details["field"] == nil {
-				t.Errorf("got  %v\nwant %s", err, c.want[i])
-			}
+			expect.True(t, strings.Contains(err.Error(), c.want[i]) && core.AsError(err).Details["field"] != nil, "got  %v\nwant %s", err, c.want[i])
 		}
 	}
-	if errs := checkSteps(steps(`{"a":"${params.anything}"}`), core.Raw(`{"type":"object"}`)); len(errs) > 0 {
-		t.Errorf("a schema that declares no properties takes any: %v", errs)
-	}
+	errs := checkSteps(steps(`{"a":"${params.anything}"}`), core.Raw(`{"type":"object"}`))
+	expect.True(t, len(errs) == 0, "a schema that declares no properties takes any: %v", errs)
 }
 
 func TestWhatIsFilledIntoAPromptIsNoReferenceItself(t *testing.T) {
 	prompt, err := fillPrompt("say ${text}", core.Raw(`{"text":"${secret}","secret":"hunter2"}`))
-	if err != nil || prompt != "say ${secret}" {
-		t.Errorf("prompt %q %v", prompt, err)
-	}
+	expect.True(t, err == nil && prompt == "say ${secret}", "prompt %q %v", prompt, err)
 }
 
 func FuzzTextOfAnAgent(f *testing.F) {
@@ -86,19 +82,16 @@ func TestPromptsAreFilledWithParameters(t *testing.T) {
 		t.Fatal(errs)
 	}
 	got, err := fillPrompt(prompt, core.Raw(`{"file":"a \"b\".go","opts":{"level":3}}`))
-	if want := `Review a "b".go with 3 of {"level":3}; keep ${file}.`; err != nil || got != want {
-		t.Errorf("got %q %v, want %q", got, err, want)
-	}
-	if _, err := fillPrompt(prompt, core.Raw(`{"file":"x"}`)); err == nil || !strings.Contains(err.Error(), "runner.prompt: ${opts.level}: opts has no value") {
-		t.Errorf("missing: %v", err)
-	}
+	want := `Review a "b".go with 3 of {"level":3}; keep ${file}.`
+	expect.True(t, err == nil && got == want, "got %q %v, want %q", got, err, want)
+	_, err = fillPrompt(prompt, core.Raw(`{"file":"x"}`))
+	expect.True(t, err != nil && strings.Contains(err.Error(), "runner.prompt: ${opts.level}: opts has no value"), "missing: %v", err)
 	errs := checkPrompt("${fil} ${params.file}", schema)
 	if len(errs) != 2 || !strings.Contains(errs[0].Error(), "runner.prompt: ${fil}: the skill has no parameter fil; it has file, opts") {
 		t.Errorf("errors %v", errs)
 	}
-	if errs := checkPrompt("${", schema); len(errs) != 1 {
-		t.Errorf("errors %v", errs)
-	}
+	errs = checkPrompt("${", schema)
+	expect.True(t, len(errs) == 1, "errors %v", errs)
 }
 
 func FuzzSteps(f *testing.F) {
@@ -109,9 +102,7 @@ func FuzzSteps(f *testing.F) {
 	f.Fuzz(func(t *testing.T, params []byte) {
 		steps[1].Params = params
 		for _, err := range checkSteps(steps, nil) {
-			if core.AsError(err).Details["field"] == nil {
-				t.Fatalf("%s: %v names no field", params, err)
-			}
+			expect.Must(t, core.AsError(err).Details["field"] != nil, "%s: %v names no field", params, err)
 		}
 	})
 }

@@ -81,18 +81,16 @@ func TestANewVersionMustNotCloseACycle(t *testing.T) {
 	s := newShelf(t)
 	s.load(s.file("move.yaml", skillText("move", "1.0.0")))
 	s.load(s.file("look.yaml", skillText("look", "1.0.0", "move")))
-	if got := s.problems(s.load(s.file("move2.yaml", skillText("move", "2.0.0", "look")))); len(got) != 1 || !strings.HasSuffix(got[0], "a cycle: move → look → move") {
-		t.Errorf("%q", got)
-	}
+	got := s.problems(s.load(s.file("move2.yaml", skillText("move", "2.0.0", "look"))))
+	expect.True(t, len(got) == 1 && strings.HasSuffix(got[0], "a cycle: move → look → move"), "%q", got)
 	// Pinned, the same is no cycle. Unloading the newest would make it one.
 	s.load(s.file("look.yaml", skillText("look", "1.0.0", "move@1.0.0")))
 	if got := s.load(s.file("move2.yaml", skillText("move", "2.0.0", "look"))); len(got.Refused) != 0 {
 		t.Errorf("%q", s.problems(got))
 	}
 	expect.Same(t, s.order("move"), []string{"move@1.0.0", "look@1.0.0", "move@2.0.0"})
-	if got := s.problems(s.load(s.file("move3.yaml", skillText("move", "1.0.0", "move@2.0.0")))); len(got) != 1 {
-		t.Errorf("%q", got)
-	}
+	got = s.problems(s.load(s.file("move3.yaml", skillText("move", "1.0.0", "move@2.0.0"))))
+	expect.True(t, len(got) == 1, "%q", got)
 }
 
 func TestStepsAndFallbacksCountForCycles(t *testing.T) {
@@ -115,9 +113,7 @@ func TestStepsAndFallbacksCountForCycles(t *testing.T) {
 	}
 	expect.Same(t, s.order("all"), []string{"all@1.0.0"}, "steps are no dependencies")
 	_, err := s.Unload(t.Context(), alice, "back")
-	if !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "needed by all@1.0.0") {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "needed by all@1.0.0"), "%v", err)
 }
 
 func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
@@ -149,9 +145,7 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 		t.Errorf("%+v", s.Catalog(home))
 	}
 	deltas, err := s.ledger.Reconcile(t.Context(), home)
-	if err != nil || len(deltas) != 0 {
-		t.Errorf("%+v %v", deltas, err)
-	}
+	expect.True(t, err == nil && len(deltas) == 0, "%+v %v", deltas, err)
 }
 
 func TestAVersionIsDefinedOnce(t *testing.T) {
@@ -164,22 +158,19 @@ func TestAVersionIsDefinedOnce(t *testing.T) {
 		t.Errorf("%q %q", p, got.actions())
 	}
 	expect.Same(t, s.problems(s.load(two)), []string{want}, "in another load")
-	if got := s.load(one, two, s.dir, one); len(got.Changes) != 1 {
-		t.Errorf("given more than once: %+v", got)
-	}
+	got = s.load(one, two, s.dir, one)
+	expect.True(t, len(got.Changes) == 1, "given more than once: %+v", got)
 	copied := s.file("copy/1.yaml", skillText("one", "1.0.0"))
-	if got := s.load(copied); !slices.Equal(got.actions(), []string{"unchanged one@1.0.0"}) {
-		t.Errorf("the same elsewhere: %+v", got)
-	}
+	got = s.load(copied)
+	expect.True(t, slices.Equal(got.actions(), []string{"unchanged one@1.0.0"}), "the same elsewhere: %+v", got)
 	// Moved, then changed.
 	s.file("1.yaml", "")
 	expect.No(t, os.Remove(one))
 	if got := s.load(two); !slices.Equal(got.actions(), []string{"changed one@1.0.0"}) {
 		t.Errorf("%q %q", got.actions(), s.problems(got))
 	}
-	if have, _ := s.Skill(home, "one"); have.Source != two {
-		t.Errorf("%+v", have)
-	}
+	have, _ := s.Skill(home, "one")
+	expect.True(t, have.Source == two, "%+v", have)
 }
 
 func TestOrderHoldsForAnyGraph(t *testing.T) {
@@ -205,9 +196,7 @@ func TestOrderHoldsForAnyGraph(t *testing.T) {
 			for _, ref := range s.order(k.Name) {
 				one, _ := s.Skill(home, ref)
 				for _, need := range one.Dependencies {
-					if !seen[need] {
-						t.Fatalf("%s before %s", ref, need)
-					}
+					expect.Must(t, seen[need], "%s before %s", ref, need)
 				}
 				seen[one.Name] = true
 			}

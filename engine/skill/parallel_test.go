@@ -49,9 +49,7 @@ func fiftyAtOnce(t *testing.T) {
 	}
 	all[10].Skill, all[20].Skill, all[30].Skill = "panics", "hangs", "floods"
 	made, err := w.skills.RunParallel(t.Context(), alice, all)
-	if err != nil || len(made) != n {
-		t.Fatalf("%d made: %v", len(made), err)
-	}
+	expect.Must(t, err == nil && len(made) == n, "%d made: %v", len(made), err)
 	for i, a := range made {
 		a := w.over(a.AgentID)
 		switch i {
@@ -80,17 +78,12 @@ func TestNothingRunsInParallelWhenOneCant(t *testing.T) {
 		{Skill: "navigate", Params: core.Raw(`{"location":"x"}`), Name: strings.Repeat("n", 101)},
 	})
 	for _, want := range []string{"[1]: ", "fly", "[2]: ", "params.location", "[3]: ", "name"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is missing in %v", want, err)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%q is missing in %v", want, err)
 	}
-	if page, err := w.skills.Subagents(t.Context(), home, core.Filter{}); err != nil || page.Info.Total != 0 {
-		t.Errorf("%d subagents were made, %v", page.Info.Total, err)
-	}
+	expect.Is(t, expect.Of(w.skills.Subagents(t.Context(), home, core.Filter{}))(t).Info.Total, 0, "subagents were made")
 	for _, n := range []int{0, 101} {
-		if _, err := w.skills.RunParallel(t.Context(), alice, make([]skill.Invoke, n)); !isCode(err, core.InvalidInput) {
-			t.Errorf("%d items: %v", n, err)
-		}
+		_, err := w.skills.RunParallel(t.Context(), alice, make([]skill.Invoke, n))
+		expect.True(t, isCode(err, core.InvalidInput), "%d items: %v", n, err)
 	}
 }
 
@@ -128,28 +121,18 @@ func TestListsAndFiguresOfExecutions(t *testing.T) {
 		for _, e := range page.Items {
 			got = append(got, e.SkillName)
 		}
-		if err != nil || strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %v (%v), want %s", name, got, err, c.want)
-		}
+		expect.True(t, err == nil && strings.Join(got, " ") == c.want, "%s: %v (%v), want %s", name, got, err, c.want)
 	}
 	for name, f := range map[string]core.Filter{"status": {Status: "done"}, "agent": {Agent: "bob"}, "page": {Page: -1}} {
-		if _, err := w.skills.Executions(t.Context(), home, "", f); !isCode(err, core.InvalidInput) {
-			t.Errorf("bad %s: %v", name, err)
-		}
+		_, err := w.skills.Executions(t.Context(), home, "", f)
+		expect.True(t, isCode(err, core.InvalidInput), "bad %s: %v", name, err)
 	}
 	page, err := w.skills.Executions(t.Context(), home, "detect", core.Filter{Size: 1})
-	if err != nil || page.Info.Total != 2 || !page.Info.Next {
-		t.Errorf("totals: %+v, %v", page.Info, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 2 && page.Info.Next, "totals: %+v, %v", page.Info, err)
 	one, err := w.skills.Execution(t.Context(), home, page.Items[0].ExecutionID)
-	if err != nil || one.ExecutionID != page.Items[0].ExecutionID || one.Error != "no light" {
-		t.Errorf("one: %+v, %v", one, err)
-	}
+	expect.True(t, err == nil && one.ExecutionID == page.Items[0].ExecutionID && one.Error == "no light", "one: %+v, %v", one, err)
 	f, err := w.skills.Figures(t.Context(), home, "detect")
-	if err != nil || f.Total != 2 || f.Counted != 2 || f.FailureRate != 0.5 || f.P95MS > 5000 {
-		t.Errorf("figures %+v, %v", f, err)
-	}
-	if f, err := w.skills.Figures(t.Context(), home, "fly"); err != nil || f.Total != 0 || f.FailureRate != 0 {
-		t.Errorf("figures of nothing %+v, %v", f, err)
-	}
+	expect.True(t, err == nil && f.Total == 2 && f.Counted == 2 && f.FailureRate == 0.5 && f.P95MS <= 5000, "figures %+v, %v", f, err)
+	f, err = w.skills.Figures(t.Context(), home, "fly")
+	expect.True(t, err == nil && f.Total == 0 && f.FailureRate == 0, "figures of nothing %+v, %v", f, err)
 }

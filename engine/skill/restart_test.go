@@ -39,9 +39,8 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	if a := w.agent(a.AgentID); a.State != skill.Running || a.AssignedSkill != "detect" || len(a.Results) != 1 || a.Shown() != "interrupted" {
 		t.Errorf("between the engines: %s %+v", a.Shown(), a)
 	}
-	if live := w.skills.Live(home); len(live) != 1 || live[0].Shown() != "interrupted" {
-		t.Errorf("between the engines: %+v", live)
-	}
+	live := w.skills.Live(home)
+	expect.True(t, len(live) == 1 && live[0].Shown() == "interrupted", "between the engines: %+v", live)
 	if all := w.executions(a.AgentID); len(all) != 2 || !all[1].Interrupted || all[1].Error != "interrupted: the engine stopped" || all[1].Status != skill.StatusFailed {
 		t.Errorf("between the engines: %+v", all)
 	}
@@ -52,15 +51,12 @@ func TestAClosedEngineGoesOnWhereItWas(t *testing.T) {
 	if a.State != skill.Completed || len(a.Results) != 3 || len(all) != 4 || len(w.fake.of("navigate")) != 1 || len(w.fake.of("detect")) != 2 {
 		t.Errorf("%s %q, %d executions, %d navigations", a.State, a.Error, len(all), len(w.fake.of("navigate")))
 	}
-	if calls := w.fake.of("grasp"); len(calls) != 1 || string(calls[0].Results["navigate"]) == "" {
-		t.Errorf("grasp got %+v", calls)
-	}
-	if task, err := w.tasks.Get(t.Context(), home, a.TaskID); err != nil || task.Attempt != 0 {
-		t.Errorf("a close cost an attempt: %+v, %v", task, err)
-	}
-	if f := w.messages("perception.failed"); len(f) != 0 {
-		t.Errorf("the interruption was announced: %+v", f)
-	}
+	calls := w.fake.of("grasp")
+	expect.True(t, len(calls) == 1 && string(calls[0].Results["navigate"]) != "", "grasp got %+v", calls)
+	task, err := w.tasks.Get(t.Context(), home, a.TaskID)
+	expect.True(t, err == nil && task.Attempt == 0, "a close cost an attempt: %+v, %v", task, err)
+	f := w.messages("perception.failed")
+	expect.True(t, len(f) == 0, "the interruption was announced: %+v", f)
 	w.whole()
 }
 
@@ -85,9 +81,8 @@ func TestARunKeepsItsSkillsOverARestart(t *testing.T) {
 	})
 	w.fake.on("navigate", does)
 	w.run()
-	if a = w.over(a.AgentID); a.State != skill.Completed || len(w.fake.of("navigate")) != 2 {
-		t.Errorf("%s %q", a.State, a.Error)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed && len(w.fake.of("navigate")) == 2, "%s %q", a.State, a.Error)
 	w.whole()
 }
 
@@ -132,9 +127,8 @@ func TestWorkThatSeesTheEngineCloseFirstIsRunAgain(t *testing.T) {
 	w.fake.work = nil
 	w.Open()
 	w.run()
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%s %q", a.State, a.Error)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed, "%s %q", a.State, a.Error)
 }
 
 // brokenOff is work that has ended, and fails since the engine closes.
@@ -176,9 +170,7 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 		<-reached
 		expect.Of(w.skills.Pause(t.Context(), alice, a.AgentID))(t)
 		w.Reopen()
-		if a := w.agent(a.AgentID); a.State != skill.Paused {
-			t.Errorf("between the engines: %s", a.State)
-		}
+		expect.Is(t, w.agent(a.AgentID).State, skill.Paused, "between the engines")
 		w.run()
 		select {
 		case <-reached:
@@ -186,9 +178,8 @@ func TestAPausedRunIsStillPausedInTheNextEngine(t *testing.T) {
 		case <-time.After(200 * time.Millisecond):
 		}
 		expect.Of(w.skills.Resume(t.Context(), alice, a.AgentID))(t)
-		if a = w.over(a.AgentID); a.State != skill.Completed {
-			t.Errorf("%s %q", a.State, a.Error)
-		}
+		a = w.over(a.AgentID)
+		expect.True(t, a.State == skill.Completed, "%s %q", a.State, a.Error)
 		w.whole()
 	})
 }
@@ -247,9 +238,7 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 				}
 				done := map[string]int{}
 				for _, e := range w.executions(a.AgentID) {
-					if e.Status == skill.StatusPending {
-						t.Errorf("execution %s is left pending", e.ExecutionID)
-					}
+					expect.True(t, e.Status != skill.StatusPending, "execution %s is left pending", e.ExecutionID)
 					if e.Status == skill.StatusSuccess {
 						done[e.Step]++
 					}
@@ -334,9 +323,8 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 	expect.No(t, err)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	if again, err = w.tasks.Wait(ctx, home, again.TaskID, ""); err != nil || again.Status != task.Succeeded || again.TraceID != first.TraceID {
-		t.Errorf("%+v, %v", again, err)
-	}
+	again, err = w.tasks.Wait(ctx, home, again.TaskID, "")
+	expect.True(t, err == nil && again.Status == task.Succeeded && again.TraceID == first.TraceID, "%+v, %v", again, err)
 	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: again.TaskID})
 	if err != nil || len(page.Items) != 1 || page.Items[0].AgentID == first.AgentID || page.Items[0].State != skill.Completed {
 		t.Errorf("%+v, %v", page.Items, err)

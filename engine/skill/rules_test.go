@@ -259,33 +259,25 @@ func TestSkillsOfTheProgramItself(t *testing.T) {
 	s.again()
 	for _, tenant := range []string{home, "t_new"} {
 		have, err := s.Skill(tenant, "echo")
-		if err != nil || have.Source != Builtin || have.TenantID != tenant || len(have.Digest) != 64 {
-			t.Errorf("%+v %v", have, err)
-		}
+		expect.True(t, err == nil && have.Source == Builtin && have.TenantID == tenant && len(have.Digest) == 64, "%+v %v", have, err)
 	}
-	if got := s.problems(s.load(s.file("echo.yaml", skillText("echo", "1.0.0")+"tags: [x]\n"))); len(got) != 1 || !strings.Contains(got[0], "echo@1.0.0 is defined by the program itself") {
-		t.Errorf("%q", got)
-	}
+	got := s.problems(s.load(s.file("echo.yaml", skillText("echo", "1.0.0")+"tags: [x]\n")))
+	expect.True(t, len(got) == 1 && strings.Contains(got[0], "echo@1.0.0 is defined by the program itself"), "%q", got)
 	s.load(s.file("echo.yaml", skillText("echo", "1.0.1")))
-	if have, _ := s.Skill(home, "echo"); have.Version != "1.0.1" {
-		t.Errorf("%+v", have)
-	}
+	have, _ := s.Skill(home, "echo")
+	expect.True(t, have.Version == "1.0.1", "%+v", have)
 	if got, err := s.Unload(t.Context(), alice, "echo"); err != nil || len(got) != 1 || got[0].Version != "1.0.1" {
 		t.Errorf("%v %v", got, err)
 	}
-	if _, err := s.Unload(t.Context(), alice, "echo"); err == nil || !strings.Contains(err.Error(), "part of the program") {
-		t.Errorf("%v", err)
-	}
+	_, err := s.Unload(t.Context(), alice, "echo")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "part of the program"), "%v", err)
 	s.again()
-	if have, _ := s.Skill(home, "echo"); have == nil || have.Version != "1.0.0" {
-		t.Errorf("%+v", have)
-	}
+	have, _ = s.Skill(home, "echo")
+	expect.True(t, have != nil && have.Version == "1.0.0", "%+v", have)
 }
 
 func TestAProgramWithABadSkillOfItsOwnDoesNotStart(t *testing.T) {
 	s := newShelf(t)
 	_, err := newRegistry(t.Context(), Options{Ledger: s.ledger, Runners: s.opt.Runners, Static: []Skill{{Name: "x", Version: "1.0.0", Timeout: 5000, Runner: Spec{Kind: "builtin"}}}}, nil)
-	if err == nil || !strings.Contains(err.Error(), "name:") || !strings.Contains(err.Error(), "timeout:") {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "name:") && strings.Contains(err.Error(), "timeout:"), "%v", err)
 }

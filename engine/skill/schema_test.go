@@ -36,14 +36,11 @@ func TestParametersAreCheckedAndFilledIn(t *testing.T) {
 		`{"location":"hall","speed":2,"options":{"careful":true}}`: `{"location":"hall","speed":2,"options":{"careful":true}}`,
 	} {
 		got, err := s.CheckParams(core.Raw(given))
-		if err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v\nwant %s", given, got, err, want)
-		}
+		expect.True(t, err == nil && string(got) == want, "%s: %s, %v\nwant %s", given, got, err, want)
 		expect.No(t, s.partialParams(core.Raw(given)), given, "in part")
 	}
-	if first, _ := s.CheckParams(core.Raw(`{"location":"a","options":{"careful":false}}`)); strings.Contains(string(first), "true") {
-		t.Errorf("a default was changed: %s", first)
-	}
+	first, _ := s.CheckParams(core.Raw(`{"location":"a","options":{"careful":false}}`))
+	expect.True(t, !strings.Contains(string(first), "true"), "a default was changed: %s", first)
 }
 
 func TestEveryMistakeInParametersIsNamed(t *testing.T) {
@@ -80,9 +77,7 @@ func TestEveryMistakeInParametersIsNamed(t *testing.T) {
 	}
 	var e *core.Error
 	_, err := s.CheckParams(core.Raw(`{"speed":"x"}`))
-	if !errors.As(err, &e) || e.Details["field"] != "params.location" || e.Details["problems"] == nil {
-		t.Errorf("%+v", e)
-	}
+	expect.True(t, errors.As(err, &e) && e.Details["field"] == "params.location" && e.Details["problems"] != nil, "%+v", e)
 }
 
 func TestAPartOfTheParametersIsCheckedForWhatIsThere(t *testing.T) {
@@ -116,22 +111,17 @@ func TestSkillsWithTheSameSchemasShareThem(t *testing.T) {
 	c.adopt(a)
 	c.adopt(b)
 	c.adopt(other)
-	if a.contract != b.contract || a.contract == other.contract {
-		t.Error("contracts are mixed up")
-	}
+	expect.True(t, a.contract == b.contract && a.contract != other.contract, "contracts are mixed up")
 }
 
 func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 	s := &Skill{Name: "deep", Version: "1.0.0", ParametersSchema: core.Raw(
 		`{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}],"$defs":{"n":{"properties":{"a":{"$ref":"#"}}}}}`)}
-	if violations := schema.Check(s.ParametersSchema); violations != nil {
-		t.Fatalf("%+v", violations)
-	}
+	violations := schema.Check(s.ParametersSchema)
+	expect.Must(t, violations == nil, "%+v", violations)
 	if _, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
 		t.Error(err)
 	}
 	_, err := s.CheckParams(core.Raw(strings.Repeat(`{"a":`, 100) + `{}` + strings.Repeat(`}`, 100)))
-	if err == nil || !strings.Contains(err.Error(), "too deeply for what its schema asks") {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "too deeply for what its schema asks"), "%v", err)
 }

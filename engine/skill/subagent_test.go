@@ -66,17 +66,13 @@ func TestAnIdOfAnotherTenantIsRefusedAndAudited(t *testing.T) {
 		expect.Err(t, err, core.ErrForeign, "try", i)
 	}
 	page, err := w.Ledger.List(t.Context(), "t_other", core.Filter{Kind: "tenant.violation"})
-	if err != nil || page.Info.Total != len(tries) {
-		t.Errorf("%d violations are audited (%v), want %d", page.Info.Total, err, len(tries))
-	}
+	expect.True(t, err == nil && page.Info.Total == len(tries), "%d violations are audited (%v), want %d", page.Info.Total, err, len(tries))
 	for _, id := range []string{"", "nope", "a7f3c2e1-8d4b-1a9c-9e2f-1b3c4d5e6f7a"} {
-		if _, err := w.skills.Subagent(t.Context(), home, id); !isCode(err, core.InvalidInput) {
-			t.Errorf("%q: %v", id, err)
-		}
+		_, err := w.skills.Subagent(t.Context(), home, id)
+		expect.True(t, isCode(err, core.InvalidInput), "%q: %v", id, err)
 	}
-	if _, err := w.skills.Subagent(t.Context(), home, core.NewUUID(home, 1, strings.NewReader("0123456"))); !isCode(err, core.NotFound) {
-		t.Errorf("an id with another random part: %v", err)
-	}
+	_, err = w.skills.Subagent(t.Context(), home, core.NewUUID(home, 1, strings.NewReader("0123456")))
+	expect.True(t, isCode(err, core.NotFound), "an id with another random part: %v", err)
 }
 
 func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
@@ -99,9 +95,8 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 	refused := func(id, state string, names ...string) {
 		t.Helper()
 		for _, name := range names {
-			if err := ops[name](id); !isCode(err, core.Conflict) || !strings.Contains(err.Error(), state) {
-				t.Errorf("%s of one that is %s: %v", name, state, err)
-			}
+			err := ops[name](id)
+			expect.True(t, isCode(err, core.Conflict) && strings.Contains(err.Error(), state), "%s of one that is %s: %v", name, state, err)
 		}
 	}
 	spawn := func() string {
@@ -121,26 +116,22 @@ func TestOnlyTheSeedsTransitionsAreAllowed(t *testing.T) {
 	expect.No(t, ops["resume"](id))
 	w.state(id, skill.Running)
 	expect.No(t, ops["cancel"](id))
-	if a := w.agent(id); a.State != skill.Failed || a.Error != "cancelled" || a.CompletedAt.IsZero() {
-		t.Errorf("cancelled: %+v", a)
-	}
-	if e := w.executions(id); len(e) != 1 || e[0].Status != skill.StatusFailed || e[0].Error != "cancelled" {
-		t.Errorf("its execution: %+v", e)
-	}
+	a := w.agent(id)
+	expect.True(t, a.State == skill.Failed && a.Error == "cancelled" && !a.CompletedAt.IsZero(), "cancelled: %+v", a)
+	e := w.executions(id)
+	expect.True(t, len(e) == 1 && e[0].Status == skill.StatusFailed && e[0].Error == "cancelled", "its execution: %+v", e)
 	refused(id, "failed", "assign", "pause", "resume", "cancel", "stop")
 	for name, want := range map[string]string{"cancel": "cancelled", "stop": "stopped"} {
 		id := spawn()
 		expect.No(t, ops[name](id))
-		if a := w.agent(id); a.State != skill.Failed || a.Error != want || !a.StartedAt.IsZero() {
-			t.Errorf("%s of an idle one: %+v", name, a)
-		}
+		a := w.agent(id)
+		expect.True(t, a.State == skill.Failed && a.Error == want && a.StartedAt.IsZero(), "%s of an idle one: %+v", name, a)
 		id = w.invoke("work", `{}`).AgentID
 		w.state(id, skill.Running)
 		expect.Of(w.skills.Pause(t.Context(), alice, id))(t)
 		expect.No(t, ops[name](id))
-		if a := w.agent(id); a.State != skill.Failed || a.Error != want {
-			t.Errorf("%s of a paused one: %+v", name, a)
-		}
+		a = w.agent(id)
+		expect.True(t, a.State == skill.Failed && a.Error == want, "%s of a paused one: %+v", name, a)
 	}
 	w.whole()
 }
@@ -163,9 +154,7 @@ func TestStopLetsTheStepEnd(t *testing.T) {
 		a := w.invoke("grasp", toTheKitchen)
 		<-reached
 		a, err := w.skills.Stop(t.Context(), alice, a.AgentID)
-		if err != nil || a.State != skill.Running || !a.Stopping {
-			t.Errorf("%s: %+v, %v", name, a, err)
-		}
+		expect.True(t, err == nil && a.State == skill.Running && a.Stopping, "%s: %+v, %v", name, a, err)
 		w.Await("it is shown to stop", func() bool { a := w.agent(a.AgentID); return a.Shown() == "stopping" })
 		release()
 		a = w.over(a.AgentID)
@@ -215,9 +204,8 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	a := w.invoke("grasp", toTheKitchen)
 	<-reached
 	expect.Of(w.skills.Pause(t.Context(), alice, a.AgentID))(t)
-	if why, err := w.swarm.Why(t.Context(), home, a.TaskID); err != nil || !strings.Contains(why.Text, "not yet acknowledged") {
-		t.Errorf("why: %+v, %v", why, err)
-	}
+	why, err := w.swarm.Why(t.Context(), home, a.TaskID)
+	expect.True(t, err == nil && strings.Contains(why.Text, "not yet acknowledged"), "why: %+v, %v", why, err)
 	release()
 	w.Await("the pause", func() bool {
 		why, err := w.swarm.Why(t.Context(), home, a.TaskID)
@@ -225,9 +213,8 @@ func TestPauseStopsBetweenStepsWhatCantStandStill(t *testing.T) {
 	})
 	expect.Is(t, len(w.fake.of("detect")), 0, "detect ran")
 	expect.Of(w.skills.Resume(t.Context(), alice, a.AgentID))(t)
-	if a = w.over(a.AgentID); a.State != skill.Completed {
-		t.Errorf("%+v", a)
-	}
+	a = w.over(a.AgentID)
+	expect.True(t, a.State == skill.Completed, "%+v", a)
 }
 
 func TestAtMostSoManySubagentsAreLive(t *testing.T) {
@@ -238,12 +225,10 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 		a := expect.Of(w.skills.Spawn(t.Context(), alice, skill.Spawn{}))(t)
 		ids = append(ids, a.AgentID)
 	}
-	if _, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{}); !isCode(err, core.Conflict) || !strings.Contains(err.Error(), "max_subagents") {
-		t.Errorf("a third: %v", err)
-	}
-	if _, err := w.skills.RunParallel(t.Context(), alice, []skill.Invoke{{Skill: "grasp", Params: core.Raw(toTheKitchen)}}); !isCode(err, core.Conflict) {
-		t.Errorf("a third in parallel: %v", err)
-	}
+	_, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{})
+	expect.True(t, isCode(err, core.Conflict) && strings.Contains(err.Error(), "max_subagents"), "a third: %v", err)
+	_, err = w.skills.RunParallel(t.Context(), alice, []skill.Invoke{{Skill: "grasp", Params: core.Raw(toTheKitchen)}})
+	expect.True(t, isCode(err, core.Conflict), "a third in parallel: %v", err)
 	w.run()
 	tk, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: skill.KindInvoke, Input: core.Raw(`{"skill":"grasp","params":` + toTheKitchen + `}`)})
 	expect.No(t, err)
@@ -254,13 +239,10 @@ func TestAtMostSoManySubagentsAreLive(t *testing.T) {
 	expect.Of(w.skills.Cancel(t.Context(), alice, ids[0], ""))(t)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
-	if tk, err = w.tasks.Wait(ctx, home, tk.TaskID, ""); err != nil || tk.Status != task.Succeeded {
-		t.Errorf("with room again: %+v, %v", tk, err)
-	}
+	tk, err = w.tasks.Wait(ctx, home, tk.TaskID, "")
+	expect.True(t, err == nil && tk.Status == task.Succeeded, "with room again: %+v, %v", tk, err)
 	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: tk.TaskID})
-	if err != nil || len(page.Items) != 1 || page.Items[0].State != skill.Completed {
-		t.Errorf("the subagent made for it: %+v, %v", page.Items, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 1 && page.Items[0].State == skill.Completed, "the subagent made for it: %+v, %v", page.Items, err)
 	w.whole()
 }
 
@@ -292,16 +274,12 @@ func TestListsOfSubagents(t *testing.T) {
 		for _, a := range page.Items {
 			got = append(got, a.AgentID)
 		}
-		if err != nil || strings.Join(got, " ") != strings.Join(c.want, " ") {
-			t.Errorf("%s: %v (%v), want %v", name, got, err, c.want)
-		}
+		expect.True(t, err == nil && strings.Join(got, " ") == strings.Join(c.want, " "), "%s: %v (%v), want %v", name, got, err, c.want)
 	}
-	if _, err := w.skills.Subagents(t.Context(), home, core.Filter{Status: "working"}); !isCode(err, core.InvalidInput) {
-		t.Errorf("a state that is none: %v", err)
-	}
-	if live := w.skills.Live(home); len(live) != 1 || live[0].AgentID != idle.AgentID {
-		t.Errorf("live: %+v", live)
-	}
+	_, err := w.skills.Subagents(t.Context(), home, core.Filter{Status: "working"})
+	expect.True(t, isCode(err, core.InvalidInput), "a state that is none: %v", err)
+	live := w.skills.Live(home)
+	expect.True(t, len(live) == 1 && live[0].AgentID == idle.AgentID, "live: %+v", live)
 	if p := w.skills; p.Known(home, done.AgentID) || !p.Known(home, idle.AgentID) || !p.Elsewhere("t_other", idle.AgentID) {
 		t.Error("the bus knows the wrong ones")
 	}

@@ -27,9 +27,7 @@ func (s *shelf) watching() (stop func()) {
 		cancel()
 		select {
 		case err := <-done:
-			if err != nil {
-				s.t.Errorf("watch: %v", err)
-			}
+			expect.Is(s.t, err, nil, "watch")
 		case <-time.After(2 * time.Minute):
 			s.t.Error("the watch does not end")
 		}
@@ -61,28 +59,22 @@ func TestAChangedFileIsLoadedByItself(t *testing.T) {
 
 	s.file("navigate.yaml", strings.Replace(navigate, "timeout: 60", "timeout: 9999", 1))
 	s.until("refused", func() bool { return len(s.Problems(home)) == 1 })
-	if p := s.Problems(home)[0]; p.Line != 15 || p.Field != "timeout" || p.Value != "9999" || p.Allowed != "a whole number, 1-3600" {
-		t.Errorf("%+v", p)
-	}
-	if now, _ := s.Skill(home, "navigate"); now.Timeout != 61 {
-		t.Errorf("%+v", now)
-	}
+	p := s.Problems(home)[0]
+	expect.True(t, p.Line == 15 && p.Field == "timeout" && p.Value == "9999" && p.Allowed == "a whole number, 1-3600", "%+v", p)
+	now, _ := s.Skill(home, "navigate")
+	expect.True(t, now.Timeout == 61, "%+v", now)
 
 	s.file("navigate.yaml", strings.Replace(navigate, "version: 1.0.0", "version: 1.1.0", 1))
 	s.until("loaded", s.has("navigate@1.1.0"))
 	s.until("mended", func() bool { return len(s.Problems(home)) == 0 })
-	if !s.has("navigate@1.0.0")() {
-		t.Error("the version before is gone")
-	}
+	expect.True(t, s.has("navigate@1.0.0")(), "the version before is gone")
 
 	s.file("sub/deep/new.yaml", skillText("fresh", "1.0.0", "navigate"))
 	s.until("found below", s.has("fresh"))
 	expect.No(t, os.Rename(filepath.Join(s.dir, "sub"), filepath.Join(t.TempDir(), "gone")))
 	s.file("sub/deep/newer.yaml", skillText("fresher", "1.0.0"))
 	s.until("found again", s.has("fresher"))
-	if !s.has("fresh")() {
-		t.Error("a skill whose file went is gone")
-	}
+	expect.True(t, s.has("fresh")(), "a skill whose file went is gone")
 	want := []string{"skill.source.added", "skill.loaded", "skill.changed", "skill.refused", "skill.mended", "skill.loaded", "skill.loaded", "skill.loaded"}
 	expect.Same(t, s.events(), want)
 }
@@ -112,9 +104,7 @@ func TestSourcesAreReadAgainAtTheStart(t *testing.T) {
 	s.watching()
 	s.until("read again", s.has("one@1.2.0"))
 	s.until("refused", func() bool { return len(s.Problems(home)) == 1 })
-	if !s.has("two@1.0.0")() {
-		t.Error("a bad change took away what was loaded")
-	}
+	expect.True(t, s.has("two@1.0.0")(), "a bad change took away what was loaded")
 	want := []string{"skill.source.added", "skill.loaded", "skill.loaded", "skill.loaded", "skill.refused"}
 	expect.Same(t, s.events(), want)
 }
@@ -128,9 +118,8 @@ func TestARefusalIsAuditedOnceUntilItIsAnother(t *testing.T) {
 	for i, v := range []string{"1.0.1", "1.0.2"} {
 		s.file("a.yaml", skillText("one", v)) // each time b is read too
 		s.until("loaded", s.has("one@"+v))
-		if n := strings.Count(strings.Join(s.events(), " "), "skill.refused"); n != 1 {
-			t.Errorf("%d refusals after %d changes", n, i+1)
-		}
+		n := strings.Count(strings.Join(s.events(), " "), "skill.refused")
+		expect.True(t, n == 1, "%d refusals after %d changes", n, i+1)
 	}
 	s.file("b.yaml", skillText("two", "1.y.0"))
 	s.until("refused anew", func() bool { return strings.Count(strings.Join(s.events(), " "), "skill.refused") == 2 })
@@ -147,13 +136,10 @@ func TestWhatWasRefusedIsKnownAfterARestart(t *testing.T) {
 	expect.No(t, os.WriteFile(elsewhere, []byte("nonsense"), 0o600))
 	s.load(elsewhere)
 	before := s.Problems(home)
-	if len(before) != 3 {
-		t.Fatalf("%+v", before)
-	}
+	expect.Must(t, len(before) == 3, "%+v", before)
 	s.again()
-	if after := s.Problems(home); !reflect.DeepEqual(after, before) {
-		t.Errorf("\n got %+v\nwant %+v", after, before)
-	}
+	after := s.Problems(home)
+	expect.True(t, reflect.DeepEqual(after, before), "\n got %+v\nwant %+v", after, before)
 	s.watching()
 	s.file("b.yaml", skillText("two", "1.0.0"))
 	expect.No(t, os.Remove(filepath.Join(s.dir, "c.yaml")))
@@ -162,13 +148,10 @@ func TestWhatWasRefusedIsKnownAfterARestart(t *testing.T) {
 		t.Errorf("%v %+v", err, s.Problems(home))
 	}
 	all := strings.Join(s.events(), " ")
-	if strings.Count(all, "skill.refused") != 4 || strings.Count(all, "skill.mended") != 3 {
-		t.Errorf("%s", all)
-	}
+	expect.True(t, strings.Count(all, "skill.refused") == 4 && strings.Count(all, "skill.mended") == 3, "%s", all)
 	s.again()
-	if after := s.Problems(home); len(after) != 0 {
-		t.Errorf("%+v", after)
-	}
+	after = s.Problems(home)
+	expect.True(t, len(after) == 0, "%+v", after)
 }
 
 func TestWhatWasUnloadedStaysAway(t *testing.T) {
@@ -181,16 +164,13 @@ func TestWhatWasUnloadedStaysAway(t *testing.T) {
 	stop := s.watching()
 	s.file("b.yaml", skillText("two", "1.0.1"))
 	s.until("loaded", s.has("two@1.0.1"))
-	if s.has("one")() {
-		t.Error("it came back by itself")
-	}
+	expect.True(t, !s.has("one")(), "it came back by itself")
 	s.file("a.yaml", skillText("one", "1.0.0")+"tags: [new]\n")
 	s.until("loaded again", s.has("one"))
 	stop()
 	expect.Of(s.Unload(t.Context(), alice, "one@1.0.0"))(t)
-	if got := s.load().actions(); !reflect.DeepEqual(got, []string{"created one@1.0.0", "unchanged two@1.0.1"}) {
-		t.Errorf("asked for: %q", got)
-	}
+	got := s.load().actions()
+	expect.True(t, reflect.DeepEqual(got, []string{"created one@1.0.0", "unchanged two@1.0.1"}), "asked for: %q", got)
 }
 
 func TestAForgottenSourceIsReadNoMore(t *testing.T) {
@@ -203,15 +183,11 @@ func TestAForgottenSourceIsReadNoMore(t *testing.T) {
 	s.file("a/one.yaml", skillText("one", "1.0.1"))
 	s.file("b/two.yaml", skillText("two", "1.0.1"))
 	s.until("read", s.has("two@1.0.1"))
-	if s.has("one@1.0.1")() || !s.has("one")() {
-		t.Error("a forgotten file was read, or its skill is gone")
-	}
+	expect.True(t, !s.has("one@1.0.1")() && s.has("one")(), "a forgotten file was read, or its skill is gone")
 	_, err := s.Forget(t.Context(), alice, path)
 	expect.Fails(t, err, "forgotten twice")
 	deltas, err := s.ledger.Reconcile(t.Context(), home)
-	if err != nil || len(deltas) != 0 {
-		t.Errorf("%+v %v", deltas, err)
-	}
+	expect.True(t, err == nil && len(deltas) == 0, "%+v %v", deltas, err)
 }
 
 func TestTheWatchLeavesNothingBehind(t *testing.T) {

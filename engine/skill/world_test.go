@@ -181,9 +181,7 @@ func (w *world) load(all ...skill.Skill) {
 		g.Definitions = append(g.Definitions, skill.FromCode(s))
 	}
 	got, err := w.skills.Load(w.T.Context(), alice, g)
-	if err != nil || len(got.Refused) > 0 {
-		w.T.Fatalf("load: %v, refused %+v", err, got.Refused)
-	}
+	expect.Must(w.T, err == nil && len(got.Refused) == 0, "load: %v, refused %+v", err, got.Refused)
 }
 
 func (w *world) invoke(name, params string) skill.Subagent {
@@ -198,9 +196,7 @@ func (w *world) over(id string) skill.Subagent {
 	ctx, stop := context.WithTimeout(w.T.Context(), 2*time.Minute)
 	defer stop()
 	a, err := w.skills.Wait(ctx, alice, id)
-	if err != nil {
-		w.T.Fatalf("wait for subagent %s: %v (%+v)", id, err, a)
-	}
+	expect.Must(w.T, err == nil, "wait for subagent %s: %v (%+v)", id, err, a)
 	return a
 }
 
@@ -240,9 +236,7 @@ func (w *world) messages(topic string) []bus.Message {
 func (w *world) whole() {
 	w.T.Helper()
 	deltas, err := w.Ledger.Reconcile(context.Background(), home)
-	if err != nil || len(deltas) > 0 {
-		w.T.Errorf("reconcile: %+v, %v", deltas, err)
-	}
+	expect.True(w.T, err == nil && len(deltas) == 0, "reconcile: %+v, %v", deltas, err)
 }
 
 func isCode(err error, c core.Code) bool { return errors.Is(err, core.Kind(c)) }

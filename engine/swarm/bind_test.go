@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // boundRunner names one file, whose content is a version number.
@@ -50,13 +51,10 @@ func TestARuleIsAskedOnceMoreWhereFilesChangedBeforeTheStart(t *testing.T) {
 	b.version.Add(1)
 	r.run()
 	w := <-r.runner.started
-	if f := w.job.Files; len(f) != 1 || f[0].SHA256 != "1" {
-		t.Errorf("held to %+v", f)
-	}
+	f := w.job.Files
+	expect.True(t, len(f) == 1 && f[0].SHA256 == "1", "held to %+v", f)
 	now, err := r.tasks.Get(t.Context(), acme, tk.TaskID)
-	if err != nil || now.Bound == tk.Bound || now.Bound != judge.FilesDigest(w.job.Files) || now.Attempt != 0 {
-		t.Errorf("%+v, %v", now, err)
-	}
+	expect.True(t, err == nil && now.Bound != tk.Bound && now.Bound == judge.FilesDigest(w.job.Files) && now.Attempt == 0, "%+v, %v", now, err)
 	w.end(task.Outcome{Status: task.Succeeded, Output: core.Raw(`{}`)})
 }
 
@@ -67,8 +65,7 @@ func TestATaskWhoseFilesChangeAsItStartsGoesBackToItsGate(t *testing.T) {
 	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Kind = "bound.run" })
 	r.run()
 	w := <-r.runner.started
-	if f := w.job.Files; len(f) != 1 || f[0].SHA256 != "2" || w.job.Task.Attempt != 0 {
-		t.Errorf("held to %+v in attempt %d", f, w.job.Task.Attempt)
-	}
+	f := w.job.Files
+	expect.True(t, len(f) == 1 && f[0].SHA256 == "2" && w.job.Task.Attempt == 0, "held to %+v in attempt %d", f, w.job.Task.Attempt)
 	w.end(task.Outcome{Status: task.Succeeded, Output: core.Raw(`{}`)})
 }

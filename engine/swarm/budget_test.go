@@ -36,16 +36,13 @@ func TestTimeThatWorkStandsStillIsNotBilled(t *testing.T) {
 		r.Await("the work to freeze", w.isPaused)
 		time.Sleep(1500 * time.Millisecond)
 		used := r.wall()
-		if used < time.Second || used > 2*time.Second {
-			t.Errorf("billed %s for about a second", used)
-		}
+		expect.True(t, used >= time.Second && used <= 2*time.Second, "billed %s for about a second", used)
 		r.answer(ap.ApprovalID, judge.Answer{Approve: true})
 		r.Await("the work to go on", func() bool { return !w.isPaused() })
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
-		if got := r.wall(); got > used+500*time.Millisecond {
-			t.Errorf("billed %s in the end, %s before", got, used)
-		}
+		got := r.wall()
+		expect.True(t, got <= used+500*time.Millisecond, "billed %s in the end, %s before", got, used)
 		r.whole()
 	})
 }
@@ -64,13 +61,10 @@ func TestEveryAttemptIsBilledOnce(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
-		if got := r.wall(); got < 3300*time.Millisecond || got > 4500*time.Millisecond {
-			t.Errorf("billed %s for 2.3 s, a lease and 0.3 s", got)
-		}
+		got := r.wall()
+		expect.True(t, got >= 3300*time.Millisecond && got <= 4500*time.Millisecond, "billed %s for 2.3 s, a lease and 0.3 s", got)
 		u, err := r.swarm.Budgets.Usage(t.Context(), acme, "tenant")
-		if err != nil || u.Tasks != 1 {
-			t.Errorf("two attempts of one task count as %d tasks (%v)", u.Tasks, err)
-		}
+		expect.True(t, err == nil && u.Tasks == 1, "two attempts of one task count as %d tasks (%v)", u.Tasks, err)
 	})
 }
 
@@ -83,16 +77,12 @@ func TestABudgetOfTasksLeavesAloneWhatRunsWithinIt(t *testing.T) {
 		w := <-r.runner.started
 		ap := r.openApproval()
 		time.Sleep(50 * time.Millisecond)
-		if w.isPaused() {
-			t.Error("the task within the budget was frozen")
-		}
+		expect.True(t, !w.isPaused(), "the task within the budget was frozen")
 		r.answer(ap.ApprovalID, judge.Answer{Reason: "one is enough"})
 		r.status(b.TaskID, task.Blocked)
 		w.end(failure(true)) // another attempt is no further task
 		w = <-r.runner.started
-		if w.job.Task.TaskID != a.TaskID || w.job.Task.Attempt != 1 {
-			t.Errorf("started %s, attempt %d", w.job.Task.TaskID, w.job.Task.Attempt)
-		}
+		expect.True(t, w.job.Task.TaskID == a.TaskID && w.job.Task.Attempt == 1, "started %s, attempt %d", w.job.Task.TaskID, w.job.Task.Attempt)
 		w.end(ok(`{}`))
 		r.status(a.TaskID, task.Succeeded)
 		r.budget(budget.Budget{Subject: "tenant", Tasks: 2})
@@ -119,17 +109,14 @@ func TestChangingABudgetVoidsItsApprovalAndRemovingItFreesTheWork(t *testing.T) 
 			second = r.openApproval()
 			return second.ApprovalID != first.ApprovalID
 		})
-		if _, err := r.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
-			t.Errorf("answer to the void one: %v", err)
-		}
+		_, err := r.judge.Answer(t.Context(), alice, first.ApprovalID, judge.Answer{Approve: true})
+		expect.True(t, hasCode(err, core.Conflict), "answer to the void one: %v", err)
 		r.budget(budget.Budget{Subject: "tenant"})
 		r.Await("the work to go on", func() bool { return !w.isPaused() })
-		if list, err := r.swarm.Budgets.List(t.Context(), acme); err != nil || len(list) != 0 {
-			t.Errorf("budgets: %v %v", list, err)
-		}
-		if open, _ := r.judge.Open(t.Context(), acme); len(open) != 0 {
-			t.Errorf("open: %v", open)
-		}
+		list, err := r.swarm.Budgets.List(t.Context(), acme)
+		expect.True(t, err == nil && len(list) == 0, "budgets: %v %v", list, err)
+		open, _ := r.judge.Open(t.Context(), acme)
+		expect.True(t, len(open) == 0, "open: %v", open)
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
 		r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
@@ -144,9 +131,8 @@ func TestBudgetsAreBounded(t *testing.T) {
 			{Tokens: -1}, {Tokens: math.MaxInt64}, {Tasks: math.MaxInt64}, {WallS: math.MaxInt64}, {CostUSD: math.NaN()}, {CostUSD: math.Inf(1)}, {CostUSD: -0.1},
 		} {
 			b.Subject = "tenant"
-			if _, err := r.swarm.Budgets.Set(t.Context(), alice, b); !hasCode(err, core.InvalidInput) {
-				t.Errorf("%+v: %v", b, err)
-			}
+			_, err := r.swarm.Budgets.Set(t.Context(), alice, b)
+			expect.True(t, hasCode(err, core.InvalidInput), "%+v: %v", b, err)
 		}
 	})
 }
@@ -166,21 +152,17 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 		blocked := r.dispatch(`{}`, in(day.SessionID))
 		free := r.dispatch(`{}`, in(night.SessionID))
 		other := <-r.runner.started
-		if other.job.Task.TaskID != free.TaskID || other.isPaused() {
-			t.Errorf("started %s", other.job.Task.TaskID)
-		}
+		expect.True(t, other.job.Task.TaskID == free.TaskID && !other.isPaused(), "started %s", other.job.Task.TaskID)
 		other.end(ok(`{}`))
-		if why, _ := r.swarm.Why(t.Context(), acme, blocked.TaskID); why.Kind != "budget" || why.Ref != "session:"+day.SessionID {
-			t.Errorf("why: %+v", why)
-		}
+		why, _ := r.swarm.Why(t.Context(), acme, blocked.TaskID)
+		expect.True(t, why.Kind == "budget" && why.Ref == "session:"+day.SessionID, "why: %+v", why)
 		prompt, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)})
 		expect.No(t, err)
 		ann := <-r.runner.started
 		ann.job.Use(0, 1.5)
 		r.Await("the agent's work to freeze", ann.isPaused)
-		if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 2 {
-			t.Errorf("%d approvals open, want one for each budget (%v)", len(open), err)
-		}
+		open, err := r.judge.Open(t.Context(), acme)
+		expect.True(t, err == nil && len(open) == 2, "%d approvals open, want one for each budget (%v)", len(open), err)
 		for _, id := range []string{spender.TaskID, prompt.TaskID} {
 			expect.Of(r.swarm.Cancel(t.Context(), alice, id, "enough"))(t)
 			r.status(id, task.Cancelled)
@@ -204,9 +186,7 @@ func TestWhatIsQueuedOnADeniedBudgetIsBlocked(t *testing.T) {
 		}
 		r.answer(r.openApproval().ApprovalID, judge.Answer{Reason: "enough"})
 		for _, tk := range append(queued, r.dispatch(`{}`)) {
-			if got := r.status(tk.TaskID, task.Blocked); got.ErrorCode != "budget_denied" {
-				t.Errorf("%s: %s", tk.TaskID, got.ErrorCode)
-			}
+			expect.Is(t, r.status(tk.TaskID, task.Blocked).ErrorCode, "budget_denied", tk.TaskID)
 		}
 		r.budget(budget.Budget{Subject: "tenant", Tokens: 100})
 		tk := r.dispatch(`{}`)

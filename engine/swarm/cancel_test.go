@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -80,16 +81,13 @@ func TestATaskCancelledWhileItsClaimIsOnItsWayIsOverOnceItsWorkIs(t *testing.T) 
 	told := make(chan task.Task)
 	go func() {
 		got, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind")
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 		told <- got
 	}()
 	w := <-r.runner.started
 	close(o.end)
-	if got := <-told; got.Status != task.Running || !got.CancelRequested {
-		t.Errorf("it is said to be %s although its work has begun", got.Status)
-	}
+	got := <-told
+	expect.True(t, got.Status == task.Running && got.CancelRequested, "it is said to be %s although its work has begun", got.Status)
 	<-w.Done()
 	r.status(tk.TaskID, task.Cancelled)
 	r.whole()

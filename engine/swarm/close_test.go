@@ -45,9 +45,8 @@ func TestLogLinesOfTheLastMomentAreKept(t *testing.T) {
 		}
 		r.Close()
 		r.Open()
-		if _, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1); err != nil || last != 5000 {
-			t.Errorf("%d lines kept, %v", last, err)
-		}
+		_, last, err := r.tasks.Log(t.Context(), acme, task.TaskID, 0, 1)
+		expect.True(t, err == nil && last == 5000, "%d lines kept, %v", last, err)
 	})
 }
 
@@ -60,15 +59,13 @@ func TestFrozenTimeDoesNotCountForTheTimeOut(t *testing.T) {
 		expect.Of(r.swarm.PauseTask(t.Context(), alice, tk.TaskID, "look"))(t)
 		r.Await("the pause", w.isPaused)
 		time.Sleep(1500 * time.Millisecond)
-		if got := r.task(tk.TaskID); got.Status != task.Running {
-			t.Fatalf("timed out while frozen: %s", got.Status)
-		}
+		got := r.task(tk.TaskID)
+		expect.Must(t, got.Status == task.Running, "timed out while frozen: %s", got.Status)
 		expect.Of(r.swarm.ResumeTask(t.Context(), alice, tk.TaskID))(t)
 		start := time.Now()
 		r.status(tk.TaskID, task.TimedOut)
-		if took := time.Since(start); took < 500*time.Millisecond {
-			t.Errorf("timed out %s after it went on", took)
-		}
+		took := time.Since(start)
+		expect.True(t, took >= 500*time.Millisecond, "timed out %s after it went on", took)
 		r.whole()
 	})
 }
@@ -80,9 +77,8 @@ func TestAPausedTaskIsStillPausedInTheNextEngine(t *testing.T) {
 		tk, _ := r.pausedWork()
 		r.Close()
 		r.Open()
-		if got := r.task(tk.TaskID); got.Status != task.Queued || !got.Paused {
-			t.Fatalf("given back: %+v", got)
-		}
+		got := r.task(tk.TaskID)
+		expect.Must(t, got.Status == task.Queued && got.Paused, "given back: %+v", got)
 		r.run()
 		r.Await("the pause as the reason", func() bool {
 			why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
@@ -124,9 +120,8 @@ func TestAPanickingRunnerFailsItsTaskOnly(t *testing.T) {
 		good := r.dispatch(`{}`)
 		(<-r.runner.started).end(ok(`{}`))
 		r.status(good.TaskID, task.Succeeded)
-		if got := r.status(bad.TaskID, task.Failed); got.ErrorCode != "runner_panic" {
-			t.Errorf("%+v", got)
-		}
+		got := r.status(bad.TaskID, task.Failed)
+		expect.True(t, got.ErrorCode == "runner_panic", "%+v", got)
 		r.whole()
 	})
 }
@@ -181,12 +176,10 @@ func TestARunningTaskThatWaitsForAPersonCanBeCancelled(t *testing.T) {
 		r.complete(claimed, task.Outcome{Status: task.Succeeded, Confidence: &sure})
 		ap := r.openApproval()
 		expect.Of(r.swarm.Cancel(t.Context(), alice, tk.TaskID, "enough"))(t)
-		if _, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
-			t.Errorf("answer: %v", err)
-		}
-		if got := r.task(tk.TaskID); got.Status != task.Cancelled || got.CompletedAt.Before(got.StartedAt) || got.UpdatedAt.Before(got.CompletedAt) {
-			t.Errorf("%+v", got)
-		}
+		_, err := r.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true})
+		expect.True(t, hasCode(err, core.Conflict), "answer: %v", err)
+		got := r.task(tk.TaskID)
+		expect.True(t, got.Status == task.Cancelled && !got.CompletedAt.Before(got.StartedAt) && !got.UpdatedAt.Before(got.CompletedAt), "%+v", got)
 		r.whole()
 	})
 }
@@ -209,13 +202,9 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 		for _, id := range []string{root.TaskID, child.TaskID} {
 			r.status(id, task.Succeeded)
 			res, err := r.tasks.Result(t.Context(), acme, id)
-			if err != nil || res.TraceID != trace {
-				t.Errorf("result: %+v %v", res, err)
-			}
+			expect.True(t, err == nil && res.TraceID == trace, "result: %+v %v", res, err)
 			lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 5)
-			if err != nil || len(lines) != 1 || lines[0].TraceID != trace {
-				t.Errorf("log: %+v %v", lines, err)
-			}
+			expect.True(t, err == nil && len(lines) == 1 && lines[0].TraceID == trace, "log: %+v %v", lines, err)
 		}
 		events := expect.Of(r.Ledger.List(t.Context(), acme, core.Filter{Size: 100}))(t)
 		own := map[string]bool{"policy.active": true, "audit.key": true, "tenant.created": true} // no task caused them

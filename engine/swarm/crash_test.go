@@ -128,9 +128,8 @@ func (r *rig) holds(step []string) {
 	r.T.Helper()
 	if step[0] == "answered" {
 		ap, err := r.judge.Approval(context.Background(), acme, step[1])
-		if want := map[string]judge.ApprovalStatus{"true": judge.Approved, "false": judge.Refused}[step[2]]; err != nil || ap.Status != want {
-			r.T.Errorf("%v: approval is %s, %v", step, ap.Status, err)
-		}
+		want := map[string]judge.ApprovalStatus{"true": judge.Approved, "false": judge.Refused}[step[2]]
+		expect.True(r.T, err == nil && ap.Status == want, "%v: approval is %s, %v", step, ap.Status, err)
 		return
 	}
 	t, err := r.tasks.Get(context.Background(), acme, step[1])
@@ -143,14 +142,10 @@ func (r *rig) holds(step []string) {
 		expect.Is(r.T, string(t.Input), step[2], step, "input is", t.Input)
 	case "claimed":
 		// Its lease died with the process: it is over, or went on to a new attempt.
-		if t.Status == task.Running {
-			r.T.Errorf("%v: still running", step)
-		}
+		expect.True(r.T, t.Status != task.Running, "%v: still running", step)
 	case "completed":
 		if step[2] == string(task.Queued) { // a retryable failure: it came back
-			if t.Attempt == 0 {
-				r.T.Errorf("%v: attempt %d", step, t.Attempt)
-			}
+			expect.True(r.T, t.Attempt != 0, "%v: attempt %d", step, t.Attempt)
 			return
 		}
 		res, err := r.tasks.Result(context.Background(), acme, step[1])

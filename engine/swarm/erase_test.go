@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func (r *rig) subject(name string) *record.Subject {
@@ -24,9 +25,7 @@ func (r *rig) erases(erase record.Erase, of *record.Subject) (all int) {
 	r.T.Helper()
 	for from := []byte(nil); ; {
 		next, n, err := erase(r.T.Context(), alice, of, from)
-		if err != nil {
-			r.T.Fatal(err)
-		}
+		expect.No(r.T, err)
 		if all += n; next == nil {
 			return all
 		}
@@ -45,12 +44,8 @@ func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
 	r.whole()
 	r.Close()
 	r.Open()
-	if n := r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")); n != many-record.Slice {
-		t.Errorf("%d were left to erase, want %d", n, many-record.Slice)
-	}
-	if n := r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")); n != 0 {
-		t.Errorf("%d were erased again", n)
-	}
+	expect.Is(t, r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")), many-record.Slice, "were left to erase")
+	expect.Is(t, r.erases(r.tasks.Erasers()[0].Erase, r.subject("alice")), 0, "were erased again")
 	for seq := range uint64(many) {
 		id := core.NewID(core.TaskPrefix, acme, seq+1)
 		res, err := r.tasks.Result(t.Context(), acme, id)
@@ -60,9 +55,7 @@ func TestAnErasureThatWasEndedIsFinishedByAnother(t *testing.T) {
 	}
 	r.whole()
 	page, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: record.ErasedEvent})
-	if err != nil || page.Info.Total != 3 {
-		t.Error(page.Info, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 3, "%v %v", page.Info, err)
 }
 
 func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
@@ -72,9 +65,7 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 	asks := func(by core.Caller, parent string) task.Task {
 		t.Helper()
 		made, err := r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"word":"said"}`), Intent: "said", Parent: parent})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		return made
 	}
 	his := asks(bob, "")
@@ -83,22 +74,15 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 	for range 4 {
 		one := r.claim()
 		err := r.tasks.AppendLog(t.Context(), alice, one.TaskID, []task.LogLine{{Message: "said"}, {Message: "said"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		r.complete(one, task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no", Message: "said"}})
 	}
 	running := asks(bob, "")
 	of := r.subject("uid:7")
-	if n := r.erases(r.tasks.Erasers()[0].Erase, of); n != 3 {
-		t.Errorf("%d tasks", n)
-	}
-	if n := r.erases(r.tasks.Erasers()[1].Erase, of); n != 6 {
-		t.Errorf("%d lines", n)
-	}
-	if want := []string{"task " + running.TaskID + " (queued)"}; !slices.Equal(of.Left, want) {
-		t.Errorf("left: %v, want %v", of.Left, want)
-	}
+	expect.Is(t, r.erases(r.tasks.Erasers()[0].Erase, of), 3, "tasks")
+	expect.Is(t, r.erases(r.tasks.Erasers()[1].Erase, of), 6, "lines")
+	want := []string{"task " + running.TaskID + " (queued)"}
+	expect.True(t, slices.Equal(of.Left, want), "left: %v, want %v", of.Left, want)
 	said := func(id string) int {
 		at := r.task(id)
 		text := string(at.Input) + at.Intent
@@ -106,28 +90,22 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 			text += res.Error.Message
 		}
 		lines, _, err := r.tasks.Log(t.Context(), acme, id, 0, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.No(t, err)
 		for _, line := range lines {
 			text += line.Message
 		}
 		return strings.Count(text, "said")
 	}
 	for id, want := range map[string]int{his.TaskID: 0, forHim.TaskID: 0, hers.TaskID: 5, running.TaskID: 2} {
-		if n := said(id); n != want {
-			t.Errorf("task %s says it %d times, want %d", id, n, want)
-		}
+		n := said(id)
+		expect.True(t, n == want, "task %s says it %d times, want %d", id, n, want)
 	}
-	if _, err := r.swarm.Retry(t.Context(), bob, his.TaskID); core.AsError(err).Code != core.Conflict {
-		t.Errorf("retry: %v", err)
-	}
+	_, err := r.swarm.Retry(t.Context(), bob, his.TaskID)
+	expect.True(t, core.AsError(err).Code == core.Conflict, "retry: %v", err)
 	r.whole()
 	if err := r.Ledger.View(context.Background(), acme, func(tx *audit.Tx) error {
 		whose, over, err := of.Task(tx, "tk_nosuch")
-		if whose != record.NotTheirs || !over {
-			t.Error(whose, over)
-		}
+		expect.True(t, whose == record.NotTheirs && over, "%v %v", whose, over)
 		return err
 	}); err != nil {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // expecting dispatches tasks that are tried once, and must come to something.
@@ -47,12 +48,10 @@ func TestAnOutputIsHeldToWhatWasAskedFor(t *testing.T) {
 func TestAnUnexpectedOutputIsTriedAgainWithWhyItIsNot(t *testing.T) {
 	r := newRig(t)
 	id := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Expect = &task.Expect{Success: "output.rc == 0"} }).TaskID
-	if res := r.complete(r.claim(), ok(`{"rc":1}`)); res.Status != task.Queued {
-		t.Fatalf("%+v", res)
-	}
-	if got := r.task(id); got.Attempt != 1 || !strings.Contains(got.Feedback, "output.rc == 0") || got.Expect == nil {
-		t.Fatalf("%+v", got)
-	}
+	res := r.complete(r.claim(), ok(`{"rc":1}`))
+	expect.Must(t, res.Status == task.Queued, "%+v", res)
+	got := r.task(id)
+	expect.Must(t, got.Attempt == 1 && strings.Contains(got.Feedback, "output.rc == 0") && got.Expect != nil, "%+v", got)
 	r.whole()
 }
 
@@ -63,8 +62,6 @@ func TestABadExpectationIsRefused(t *testing.T) {
 		"success":       {Success: "output.rc +"},
 	} {
 		_, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test", Input: core.Raw(`{}`), Expect: &e})
-		if core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: %v", field, err)
-		}
+		expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), field), "%s: %v", field, err)
 	}
 }

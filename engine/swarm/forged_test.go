@@ -31,19 +31,14 @@ func TestReconcileFindsAForgedTask(t *testing.T) {
 		deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(t)
 		return len(deltas)
 	}
-	if n := found(); n > 0 {
-		t.Fatalf("%d differences before anything was forged", n)
-	}
+	n := found()
+	expect.Must(t, n <= 0, "%d differences before anything was forged", n)
 	for i := range whole {
 		forged := bytes.Clone(whole)
 		forged[i] ^= 1
 		forge(func(tx store.Tx) error { return tx.Put(bTask, bytes.Clone(key), forged) })
-		if found() == 0 {
-			t.Fatalf("byte %d of %s of %s was changed unseen", i, made.TaskID, whole)
-		}
+		expect.Must(t, found() != 0, "byte %d of %s of %s was changed unseen", i, made.TaskID, whole)
 	}
 	forge(func(tx store.Tx) error { return tx.Delete(bTask, bytes.Clone(key)) })
-	if found() == 0 {
-		t.Error("the task was removed unseen")
-	}
+	expect.True(t, found() != 0, "the task was removed unseen")
 }

@@ -58,58 +58,46 @@ func TestAFullDiskHoldsWorkUpAndLosesNone(t *testing.T) {
 	}
 	far := r.dispatch(`{"n":3}`)
 	mine := r.claim()
-	if mine.TaskID != far.TaskID {
-		t.Fatalf("claimed %s", mine.TaskID)
-	}
+	expect.Must(t, mine.TaskID == far.TaskID, "claimed %s", mine.TaskID)
 	silent := r.heartbeat("w1")
 	room := r.fill()
 	silent()
 
 	works[done.TaskID].end(ok(`{"done":true}`))
-	if _, err := r.swarm.Complete(t.Context(), alice, mine.TaskID, mine.Lease, ok(`{}`)); !hasCode(err, core.StorageFull) {
-		t.Errorf("a result of a worker outside: %v", err)
-	}
+	_, err := r.swarm.Complete(t.Context(), alice, mine.TaskID, mine.Lease, ok(`{}`))
+	expect.True(t, hasCode(err, core.StorageFull), "a result of a worker outside: %v", err)
 	if _, err := r.swarm.Claim(t.Context(), alice, "w2", 1); err != nil && !hasCode(err, core.StorageFull) {
 		t.Errorf("a claim: %v", err)
 	}
 	works[goes.TaskID].job.Log("INFO", "said while the disk is full")
 	r.Await("an outage longer than a lease", func() bool { return file.Stalled() > 1500*time.Millisecond })
 	for _, tk := range []task.Task{done, goes, far} {
-		if now := r.task(tk.TaskID); now.Status != task.Running || now.Attempt != tk.Attempt {
-			t.Errorf("%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
-		}
+		now := r.task(tk.TaskID)
+		expect.True(t, now.Status == task.Running && now.Attempt == tk.Attempt, "%s is %s in attempt %d", tk.TaskID, now.Status, now.Attempt)
 	}
-	if page, err := r.tasks.List(t.Context(), acme, core.Filter{}); err != nil || page.Info.Total == 0 {
-		t.Errorf("list: %v", err)
-	}
+	page, err := r.tasks.List(t.Context(), acme, core.Filter{})
+	expect.True(t, err == nil && page.Info.Total != 0, "list: %v", err)
 
 	// What stops something goes on, and is recorded.
 	stop, err := r.swarm.EStops.Press(t.Context(), alice, "the disk is full")
-	if err != nil || !stop.On || stop.Unrecorded || !works[goes.TaskID].isPaused() {
-		t.Errorf("emergency stop: %+v, %v", stop, err)
-	}
-	if _, err := r.swarm.EStops.Thaw(t.Context(), alice, "go on"); !hasCode(err, core.StorageFull) {
-		t.Errorf("thaw: %v", err)
-	}
+	expect.True(t, err == nil && stop.On && !stop.Unrecorded && works[goes.TaskID].isPaused(), "emergency stop: %+v, %v", stop, err)
+	_, err = r.swarm.EStops.Thaw(t.Context(), alice, "go on")
+	expect.True(t, hasCode(err, core.StorageFull), "thaw: %v", err)
 
 	defer r.heartbeat("w1")()
 	room()
 	r.Await("room", func() bool { return file.Full() == nil })
 	expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "there is room"))(t)
-	if now := r.status(done.TaskID, task.Succeeded); now.Attempt != done.Attempt {
-		t.Errorf("the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
-	}
-	if res := r.complete(mine, ok(`{}`)); res.Status != task.Succeeded {
-		t.Errorf("the worker outside: %+v", res)
-	}
+	now := r.status(done.TaskID, task.Succeeded)
+	expect.True(t, now.Attempt == done.Attempt, "the result of %s was committed in attempt %d", now.TaskID, now.Attempt)
+	res := r.complete(mine, ok(`{}`))
+	expect.True(t, res.Status == task.Succeeded, "the worker outside: %+v", res)
 	works[goes.TaskID].end(ok(`{}`))
 	r.status(goes.TaskID, task.Succeeded)
-	if lines, _, err := r.tasks.Log(t.Context(), acme, goes.TaskID, 0, 10); err != nil || len(lines) != 1 || !strings.Contains(lines[0].Message, "while the disk is full") {
-		t.Errorf("log: %v, %v", lines, err)
-	}
-	if now := r.task(held.TaskID); now.Status != task.Queued || now.Waiting == "" {
-		t.Errorf("%s is %s, waiting for %q", now.TaskID, now.Status, now.Waiting)
-	}
+	lines, _, err := r.tasks.Log(t.Context(), acme, goes.TaskID, 0, 10)
+	expect.True(t, err == nil && len(lines) == 1 && strings.Contains(lines[0].Message, "while the disk is full"), "log: %v, %v", lines, err)
+	now = r.task(held.TaskID)
+	expect.True(t, now.Status == task.Queued && now.Waiting != "", "%s is %s, waiting for %q", now.TaskID, now.Status, now.Waiting)
 	r.whole()
 }
 
@@ -127,22 +115,17 @@ func TestWhatStopsWorkNeedsNoRoom(t *testing.T) {
 		works[w.job.Task.TaskID] = w
 	}
 	room := r.fill()
-	if _, err := r.swarm.Cancel(t.Context(), alice, ended.TaskID, "enough"); !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), "its work is ended") {
-		t.Errorf("cancel: %v", err)
-	}
+	_, err := r.swarm.Cancel(t.Context(), alice, ended.TaskID, "enough")
+	expect.True(t, errors.Is(err, store.ErrFull) && strings.Contains(err.Error(), "its work is ended"), "cancel: %v", err)
 	<-works[ended.TaskID].Done()
 	stop, err := r.swarm.EStops.Press(t.Context(), alice, "stop all")
-	if err != nil || !stop.On || !stop.Unrecorded || !works[frozen.TaskID].isPaused() {
-		t.Errorf("emergency stop: %+v, %v", stop, err)
-	}
+	expect.True(t, err == nil && stop.On && stop.Unrecorded && works[frozen.TaskID].isPaused(), "emergency stop: %+v, %v", stop, err)
 	room()
 	r.Await("the record of the stop", func() bool {
 		stop := r.swarm.EStops.State(acme)
 		return stop.On && !stop.Unrecorded && stop.By == alice.Name && stop.Reason == "stop all"
 	})
-	if now := r.status(ended.TaskID, task.Cancelled); now.Attempt != ended.Attempt {
-		t.Errorf("cancelled in attempt %d", now.Attempt)
-	}
+	expect.Is(t, r.status(ended.TaskID, task.Cancelled).Attempt, ended.Attempt, "cancelled in attempt")
 	expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "there is room"))(t)
 	works[frozen.TaskID].end(ok(`{}`))
 	r.status(frozen.TaskID, task.Succeeded)

@@ -114,9 +114,7 @@ func (r *rig) pausedWork() (task.Task, *fakeWork) {
 func (r *rig) claim() task.Task {
 	r.T.Helper()
 	tasks, err := r.swarm.Claim(r.T.Context(), alice, "w1", 1)
-	if err != nil || len(tasks) != 1 {
-		r.T.Fatalf("claim: %v, %v", tasks, err)
-	}
+	expect.Must(r.T, err == nil && len(tasks) == 1, "claim: %v, %v", tasks, err)
 	return tasks[0]
 }
 
@@ -138,9 +136,7 @@ func (r *rig) status(id string, want task.Status) task.Task {
 	ctx, cancel := context.WithTimeout(r.T.Context(), 2*time.Minute)
 	defer cancel()
 	t, err := r.tasks.Wait(ctx, acme, id, want)
-	if err != nil || t.Status != want {
-		r.T.Fatalf("task %s is %s (%v), want %s", id, t.Status, err, want)
-	}
+	expect.Must(r.T, err == nil && t.Status == want, "task %s is %s (%v), want %s", id, t.Status, err, want)
 	return t
 }
 
@@ -150,13 +146,9 @@ func (r *rig) whole() {
 	r.T.Helper()
 	ctx := context.Background()
 	rep, err := r.Ledger.Verify(ctx, acme, nil)
-	if err != nil || !rep.OK {
-		r.T.Errorf("audit verify: %+v, %v", rep, err)
-	}
+	expect.True(r.T, err == nil && rep.OK, "audit verify: %+v, %v", rep, err)
 	deltas, err := r.Ledger.Reconcile(ctx, acme)
-	if err != nil || len(deltas) > 0 {
-		r.T.Errorf("reconcile: %+v, %v", deltas, err)
-	}
+	expect.True(r.T, err == nil && len(deltas) == 0, "reconcile: %+v, %v", deltas, err)
 	counts := expect.Of(r.tasks.Counts(ctx, acme))(r.T)
 	real := map[task.Status]int64{}
 	var total, waiting int64

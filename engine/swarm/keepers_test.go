@@ -50,13 +50,10 @@ func TestEachRunnerKeepsItsOwnAgents(t *testing.T) {
 		w := <-r.runner.started
 		got[w.job.Task.TaskID] = w
 	}
-	if got[first.TaskID] == nil || got[second.TaskID] == nil {
-		t.Fatalf("started %v", got)
-	}
+	expect.Must(t, got[first.TaskID] != nil && got[second.TaskID] != nil, "started %v", got)
 	for id, want := range map[string]string{waits.TaskID: "it is busy", nobodys.TaskID: "not mine"} {
-		if why, err := r.swarm.Why(t.Context(), acme, id); err != nil || why.Kind != "capacity" || !strings.Contains(why.Text, want) {
-			t.Errorf("why: %+v, %v, want %q", why, err, want)
-		}
+		why, err := r.swarm.Why(t.Context(), acme, id)
+		expect.True(t, err == nil && why.Kind == "capacity" && strings.Contains(why.Text, want), "why: %+v, %v, want %q", why, err, want)
 	}
 	for _, w := range got {
 		w.end(ok(`{}`))
@@ -74,8 +71,6 @@ func TestAnAgentHasANameThatAnAgentCanHave(t *testing.T) {
 	r := newRig(t)
 	for _, agent := range []string{"a b", "a/b", "ä", strings.Repeat("a", 65)} {
 		_, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.MustEncode(map[string]string{"agent": agent})})
-		if !hasCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v", agent, err)
-		}
+		expect.True(t, hasCode(err, core.InvalidInput), "%s: %v", agent, err)
 	}
 }

@@ -50,9 +50,8 @@ func TestASilentRemoteWorkerIsNoticedAfterAnIdleTime(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 			got = r.task(tk.TaskID)
 		}
-		if took := time.Since(start); took > 10*time.Second || got.ErrorCode != "lease_lost" {
-			t.Errorf("noticed after %s: %+v", took, got)
-		}
+		took := time.Since(start)
+		expect.True(t, took <= 10*time.Second && got.ErrorCode == "lease_lost", "noticed after %s: %+v", took, got)
 		t.Logf("a dead worker was noticed after %s", time.Since(start).Round(time.Millisecond))
 		r.whole()
 	})
@@ -100,9 +99,8 @@ func TestWorkThatIsOverKeepsItsLeaseUntilTheDiskHasItsOutcome(t *testing.T) {
 		slow := func() { time.Sleep(15 * time.Second) }
 		st.do.Store(&slow) // the next update is the outcome's
 		w.end(ok(`{}`))
-		if got := r.status(tk.TaskID, task.Succeeded); got.Attempt != 0 {
-			t.Errorf("lost its lease: %+v", got)
-		}
+		got := r.status(tk.TaskID, task.Succeeded)
+		expect.True(t, got.Attempt == 0, "lost its lease: %+v", got)
 		r.whole()
 	})
 }
@@ -115,15 +113,11 @@ func TestAWorkerThatBeatsKeepsItsLeases(t *testing.T) {
 		stop := r.heartbeat("w1")
 		time.Sleep(2500 * time.Millisecond)
 		stop()
-		if res := r.complete(claimed, ok(`{}`)); res.Status != task.Succeeded {
-			t.Errorf("result %+v", res)
-		}
-		if got := r.task(tk.TaskID); got.Attempt != 0 {
-			t.Errorf("lost its lease: %+v", got)
-		}
-		if r.swarm.Beat(acme, "w1") {
-			t.Error("a worker without leases holds some")
-		}
+		res := r.complete(claimed, ok(`{}`))
+		expect.True(t, res.Status == task.Succeeded, "result %+v", res)
+		got := r.task(tk.TaskID)
+		expect.True(t, got.Attempt == 0, "lost its lease: %+v", got)
+		expect.True(t, !r.swarm.Beat(acme, "w1"), "a worker without leases holds some")
 	})
 }
 
@@ -138,9 +132,8 @@ func TestAHeartbeatCountsForItsOwnTenantOnly(t *testing.T) {
 			r.swarm.Beat("t_beta", "w1") // a worker of the same name
 			time.Sleep(200 * time.Millisecond)
 		}
-		if got := r.task(task.TaskID); got.Attempt != 1 {
-			t.Errorf("kept alive by another tenant's worker: %+v", got)
-		}
+		got := r.task(task.TaskID)
+		expect.True(t, got.Attempt == 1, "kept alive by another tenant's worker: %+v", got)
 	})
 }
 
@@ -150,12 +143,10 @@ func TestARemoteWorkersTaskTimesOut(t *testing.T) {
 		tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 		claimed := r.claim()
 		defer r.heartbeat("w1")()
-		if got := r.status(tk.TaskID, task.TimedOut); got.ErrorCode != "timed_out" {
-			t.Errorf("%+v", got)
-		}
-		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, claimed.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
-			t.Errorf("late result: %v", err)
-		}
+		got := r.status(tk.TaskID, task.TimedOut)
+		expect.True(t, got.ErrorCode == "timed_out", "%+v", got)
+		_, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, claimed.Lease, ok(`{}`))
+		expect.True(t, hasCode(err, core.Conflict), "late result: %v", err)
 		r.whole()
 	})
 }
@@ -164,9 +155,8 @@ func TestNobodyClaimsInTheEnginesName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for _, worker := range []string{"", "engine", "\xff", string(make([]byte, 129))} {
-			if _, err := r.swarm.Claim(t.Context(), alice, worker, 1); !hasCode(err, core.InvalidInput) {
-				t.Errorf("worker %.10q: %v", worker, err)
-			}
+			_, err := r.swarm.Claim(t.Context(), alice, worker, 1)
+			expect.True(t, hasCode(err, core.InvalidInput), "worker %.10q: %v", worker, err)
 		}
 	})
 }
@@ -211,24 +201,18 @@ func TestTenantsThatShareATagDoNotMeet(t *testing.T) {
 			expect.Of(r.swarm.CreateTenant(t.Context(), by, tenant))(t)
 			expect.Of(r.swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`)}))(t)
 			tasks, err := r.swarm.Claim(t.Context(), by, "w-"+tenant, 1)
-			if err != nil || len(tasks) != 1 {
-				t.Fatal(tasks, err)
-			}
+			expect.Must(t, err == nil && len(tasks) == 1, "%v %v", tasks, err)
 			claimed[tenant] = tasks[0]
 		}
-		if claimed[one].TaskID != claimed[two].TaskID {
-			t.Fatalf("%s and %s: the ids should be the same", claimed[one].TaskID, claimed[two].TaskID)
-		}
+		expect.Must(t, claimed[one].TaskID == claimed[two].TaskID, "%s and %s: the ids should be the same", claimed[one].TaskID, claimed[two].TaskID)
 		for range 8 { // only the second one's worker lives
 			r.swarm.Beat(two, "w-"+two)
 			time.Sleep(200 * time.Millisecond)
 		}
-		if got, err := r.tasks.Get(t.Context(), one, claimed[one].TaskID); err != nil || got.Attempt != 1 {
-			t.Errorf("%s: %+v %v", one, got, err)
-		}
-		if got, err := r.tasks.Get(t.Context(), two, claimed[two].TaskID); err != nil || got.Status != task.Running || got.Attempt != 0 {
-			t.Errorf("%s: %+v %v", two, got, err)
-		}
+		got, err := r.tasks.Get(t.Context(), one, claimed[one].TaskID)
+		expect.True(t, err == nil && got.Attempt == 1, "%s: %+v %v", one, got, err)
+		got, err = r.tasks.Get(t.Context(), two, claimed[two].TaskID)
+		expect.True(t, err == nil && got.Status == task.Running && got.Attempt == 0, "%s: %+v %v", two, got, err)
 	})
 }
 
@@ -250,9 +234,8 @@ func TestWorkThatStartsSlowlyKeepsItsLease(t *testing.T) {
 		r.run()
 		tk := r.dispatch(`{}`)
 		(<-r.runner.started).end(ok(`{}`))
-		if got := r.status(tk.TaskID, task.Succeeded); got.Attempt != 0 {
-			t.Errorf("it was tried again: %+v", got)
-		}
+		got := r.status(tk.TaskID, task.Succeeded)
+		expect.True(t, got.Attempt == 0, "it was tried again: %+v", got)
 		r.whole()
 	})
 }

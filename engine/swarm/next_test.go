@@ -15,16 +15,13 @@ func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
 	first, second := r.dispatch(`{}`), r.dispatch(`{}`)
 	before := r.claim()
 	res, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, before.TaskID, before.Lease, ok(`{}`), "w1", 1)
-	if err != nil || res.Status != task.Succeeded || len(next) != 1 || next[0].TaskID != second.TaskID {
-		t.Fatalf("%+v %+v %v", res, next, err)
-	}
+	expect.Must(t, err == nil && res.Status == task.Succeeded && len(next) == 1 && next[0].TaskID == second.TaskID, "%+v %+v %v", res, next, err)
 	done, running := r.task(first.TaskID), r.task(second.TaskID)
 	if running.Status != task.Running || running.Lease != next[0].Lease || !running.StartedAt.Equal(done.CompletedAt) {
 		t.Errorf("the next is %+v, the first ended at %s", running, done.CompletedAt)
 	}
-	if res, next, err = r.swarm.CompleteAndClaim(t.Context(), alice, second.TaskID, running.Lease, ok(`{}`), "w1", 1); err != nil || len(next) != 0 {
-		t.Errorf("with an empty queue: %+v %+v %v", res, next, err)
-	}
+	res, next, err = r.swarm.CompleteAndClaim(t.Context(), alice, second.TaskID, running.Lease, ok(`{}`), "w1", 1)
+	expect.True(t, err == nil && len(next) == 0, "with an empty queue: %+v %+v %v", res, next, err)
 	r.whole()
 }
 
@@ -45,16 +42,10 @@ func TestARefusedOutcomeClaimsNothing(t *testing.T) {
 		"too many":          {mine.Lease, "w1", 1001, core.InvalidInput},
 	} {
 		_, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, mine.TaskID, c.lease, ok(`{}`), c.worker, c.n)
-		if !hasCode(err, c.code) || len(next) != 0 {
-			t.Errorf("%s: %v %v, want %s", what, next, err, c.code)
-		}
+		expect.True(t, hasCode(err, c.code) && len(next) == 0, "%s: %v %v, want %s", what, next, err, c.code)
 	}
-	if got := r.task(waits.TaskID); got.Status != task.Queued {
-		t.Errorf("the next is %s", got.Status)
-	}
-	if got := r.task(mine.TaskID); got.Status != task.Running {
-		t.Errorf("the first is %s", got.Status)
-	}
+	expect.Is(t, r.task(waits.TaskID).Status, task.Queued, "the next is")
+	expect.Is(t, r.task(mine.TaskID).Status, task.Running, "the first is")
 	r.whole()
 }
 
@@ -75,9 +66,7 @@ func TestASlotGoesOnWithoutBeingCountedTwice(t *testing.T) {
 			old := order[0]
 			order = order[1:]
 			delete(running, old.job.Task.TaskID)
-			if len(r.runner.started) != 0 {
-				t.Fatal("a task started beyond the two slots")
-			}
+			expect.Must(t, len(r.runner.started) == 0, "a task started beyond the two slots")
 			old.end(ok(`{}`))
 		}
 	}

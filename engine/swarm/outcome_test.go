@@ -18,16 +18,14 @@ func TestAParkedResultTakesNoSecondOne(t *testing.T) {
 	tk := r.dispatch(`{}`)
 	sure := 0.8
 	r.complete(r.claim(), task.Outcome{Status: task.Succeeded, Output: core.Raw(`{"first":1}`), Confidence: &sure})
-	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, 0, ok(`{"second":1}`)); !hasCode(err, core.Conflict) {
-		t.Errorf("a second result, under no lease: %v, want CONFLICT", err)
-	}
+	_, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, 0, ok(`{"second":1}`))
+	expect.True(t, hasCode(err, core.Conflict), "a second result, under no lease: %v, want CONFLICT", err)
 	r.Close()
 	r.Open() // it outlives a restart
 	got := r.task(tk.TaskID)
 	r.answer(got.ApprovalID, judge.Answer{Approve: true})
-	if res, err := r.tasks.Result(t.Context(), acme, tk.TaskID); err != nil || string(res.Output) != `{"first":1}` || *res.Confidence != sure {
-		t.Errorf("result %+v %v", res, err)
-	}
+	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
+	expect.True(t, err == nil && string(res.Output) == `{"first":1}` && *res.Confidence == sure, "result %+v %v", res, err)
 	r.whole()
 }
 
@@ -38,9 +36,7 @@ func TestARejectedParkedResultIsTriedAgainWithTheReason(t *testing.T) {
 	r.complete(r.claim(), task.Outcome{Status: task.Succeeded, Confidence: &sure})
 	r.answer(r.task(tk.TaskID).ApprovalID, judge.Answer{Reason: "name your sources"})
 	got := r.task(tk.TaskID)
-	if got.Status != task.Queued || got.Attempt != 1 || !strings.Contains(got.Feedback, "name your sources") {
-		t.Errorf("%+v", got)
-	}
+	expect.True(t, got.Status == task.Queued && got.Attempt == 1 && strings.Contains(got.Feedback, "name your sources"), "%+v", got)
 	r.whole()
 }
 
@@ -56,9 +52,8 @@ func TestHostileOutcomesAreRefusedOrBounded(t *testing.T) {
 		"denials that are not": {Status: task.Succeeded, Denials: []string{"\xff\x1b[31m"}},
 		"many denials":         {Status: task.Succeeded, Denials: make([]string, 5000)},
 	} {
-		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, out); !hasCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v, want INVALID_INPUT", name, err)
-		}
+		_, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, out)
+		expect.True(t, hasCode(err, core.InvalidInput), "%s: %v, want INVALID_INPUT", name, err)
 	}
 	long := &task.Error{Code: strings.Repeat("c", 100), Message: "\xff\xfe" + strings.Repeat("ä", 5000)}
 	res := r.complete(tk, task.Outcome{Status: task.Failed, Error: long, Text: "\xff"})
@@ -71,9 +66,8 @@ func TestHostileOutcomesAreRefusedOrBounded(t *testing.T) {
 func TestAnOutputWithNumbersThatAFloatCanNotHoldIsStillJudged(t *testing.T) {
 	r := newRig(t)
 	r.dispatch(`{}`)
-	if res := r.complete(r.claim(), ok(`{"id":90071992547409931}`)); res.Status != task.Succeeded {
-		t.Errorf("%+v", res)
-	}
+	res := r.complete(r.claim(), ok(`{"id":90071992547409931}`))
+	expect.True(t, res.Status == task.Succeeded, "%+v", res)
 	r.whole()
 }
 
@@ -89,9 +83,8 @@ func TestABadOutcomeFailsItsTaskAndNotTheEngine(t *testing.T) {
 			w.end(ok(`{}`))
 		}
 	}
-	if got := r.status(a.TaskID, task.Failed); got.ErrorCode != "bad_outcome" {
-		t.Errorf("%+v", got)
-	}
+	got := r.status(a.TaskID, task.Failed)
+	expect.True(t, got.ErrorCode == "bad_outcome", "%+v", got)
 	r.status(b.TaskID, task.Succeeded)
 	r.whole()
 }
@@ -122,16 +115,13 @@ func TestEditingMayNotChangeTheAgent(t *testing.T) {
 	tk, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann","ask":1}`)})
 	expect.No(t, err)
 	edit := judge.Answer{Approve: true, Edit: core.Raw(`{"agent":"bob","ask":1}`)}
-	if _, err := r.judge.Answer(t.Context(), alice, tk.ApprovalID, edit); !hasCode(err, core.InvalidInput) || !strings.Contains(err.Error(), "agent") {
-		t.Errorf("%v, want INVALID_INPUT naming the agent", err)
-	}
+	_, err = r.judge.Answer(t.Context(), alice, tk.ApprovalID, edit)
+	expect.True(t, hasCode(err, core.InvalidInput) && strings.Contains(err.Error(), "agent"), "%v, want INVALID_INPUT naming the agent", err)
 	edit.Edit = core.Raw(`{"agent":"ann","ask":2}`)
 	r.answer(tk.ApprovalID, edit)
 	r.run()
 	w := <-r.runner.started
-	if string(w.job.Task.Input) != `{"agent":"ann","ask":2}` {
-		t.Errorf("ran %s", w.job.Task.Input)
-	}
+	expect.Is(t, string(w.job.Task.Input), `{"agent":"ann","ask":2}`, "ran")
 	w.end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
 	r.whole()
@@ -175,13 +165,10 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 		"results of it": func() error { _, err := b.Results(ctx, acme, core.Filter{Task: tk}); return err },
 	}
 	for name, call := range calls {
-		if err := call(); !hasCode(err, core.Denied) {
-			t.Errorf("%s: %v, want DENIED", name, err)
-		}
+		err := call()
+		expect.True(t, hasCode(err, core.Denied), "%s: %v, want DENIED", name, err)
 	}
-	if events, err := r.Ledger.List(ctx, acme, core.Filter{Kind: "tenant.violation"}); err != nil || events.Info.Total != len(calls) {
-		t.Errorf("%d violations audited, want %d (%v)", events.Info.Total, len(calls), err)
-	}
+	expect.Is(t, expect.Of(r.Ledger.List(ctx, acme, core.Filter{Kind: "tenant.violation"}))(t).Info.Total, len(calls), "violations audited")
 	for name, call := range map[string]func() error{
 		"status":      func() error { _, err := b.List(ctx, acme, core.Filter{Status: "fail"}); return err },
 		"state":       func() error { _, err := s.Sessions.List(ctx, acme, core.Filter{Status: "asleep"}); return err },
@@ -201,9 +188,8 @@ func TestForeignIdsAreRefusedAndAuditedEverywhere(t *testing.T) {
 			return err
 		},
 	} {
-		if err := call(); !hasCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v, want INVALID_INPUT", name, err)
-		}
+		err := call()
+		expect.True(t, hasCode(err, core.InvalidInput), "%s: %v, want INVALID_INPUT", name, err)
 	}
 	r.whole()
 }

@@ -92,27 +92,17 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	expect.Of(s.Apply(t.Context(), acme))(t)
 	got := r.size()
 	t.Logf("%d tasks through a retention of %d: %.1f MiB, %.2f times that of %d alone; %.0f lives/s", total, keep, float64(got)/(1<<20), float64(got)/float64(want), keep, rate)
-	if float64(got) > most*float64(want) {
-		t.Errorf("%d bytes, that of %d tasks is %d", got, keep, want)
-	}
+	expect.True(t, float64(got) <= most*float64(want), "%d bytes, that of %d tasks is %d", got, keep, want)
 	counts, err := r.tasks.Counts(t.Context(), acme)
-	if err != nil || counts.Total != int64(keep) || counts.ByStatus[task.Succeeded] != int64(keep) {
-		t.Error(counts, err)
-	}
+	expect.True(t, err == nil && counts.Total == int64(keep) && counts.ByStatus[task.Succeeded] == int64(keep), "%v %v", counts, err)
 	page, err := r.tasks.List(t.Context(), acme, core.Filter{Page: keep / 100, Size: 100})
-	if err != nil || len(page.Items) != 100 || page.Info.Total != keep || page.Info.Next {
-		t.Error(len(page.Items), page.Info, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 100 && page.Info.Total == keep && !page.Info.Next, "%v %v %v", len(page.Items), page.Info, err)
 	report, err := r.Ledger.Verify(t.Context(), acme, saved)
-	if err != nil || !report.OK || report.Sealed == 0 {
-		t.Error(report, err)
-	}
+	expect.True(t, err == nil && report.OK && report.Sealed != 0, "%v %v", report, err)
 	if d, err := r.Ledger.Reconcile(t.Context(), acme); err != nil || len(d) > 0 {
 		t.Error(d[:min(len(d), 10)], err)
 	}
 	before, after, err := enginetest.File(t, r.DB).Compact(t.Context())
-	if err != nil || after > before {
-		t.Error(before, after, err)
-	}
+	expect.True(t, err == nil && after <= before, "%v %v %v", before, after, err)
 	t.Logf("%.1f MiB once it is compacted", float64(after)/(1<<20))
 }

@@ -44,9 +44,7 @@ func TestTheSchedulerRunsTasksWithinItsSlots(t *testing.T) {
 	r.status(ids[2], task.Succeeded)
 	r.status(ids[3], task.Succeeded)
 	lines, last, err := r.tasks.Log(t.Context(), acme, ids[0], 0, 10)
-	if err != nil || last != 1 || lines[0].Message != "hello" {
-		t.Errorf("log: %v %d %v", lines, last, err)
-	}
+	expect.True(t, err == nil && last == 1 && lines[0].Message == "hello", "log: %v %d %v", lines, last, err)
 	r.whole()
 }
 
@@ -61,15 +59,11 @@ func TestASilentWorkerLosesItsLeaseWithinASecondAndItsResultIsRefused(t *testing
 		w.mute = true
 		w.mu.Unlock()
 		got := r.status(tk.TaskID, task.Queued)
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("noticed after %s", took)
-		}
-		if got.Attempt != 1 || got.ErrorCode != "lease_lost" {
-			t.Errorf("after the loss: %+v", got)
-		}
-		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, w.job.Task.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
-			t.Errorf("late result: %v, want CONFLICT", err)
-		}
+		took := time.Since(start)
+		expect.True(t, took <= 10*time.Second, "noticed after %s", took)
+		expect.True(t, got.Attempt == 1 && got.ErrorCode == "lease_lost", "after the loss: %+v", got)
+		_, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, w.job.Task.Lease, ok(`{}`))
+		expect.True(t, hasCode(err, core.Conflict), "late result: %v, want CONFLICT", err)
 		<-w.Done() // what still ran was told to stop
 		w = <-r.runner.started
 		w.end(ok(`{}`))
@@ -84,9 +78,7 @@ func TestATimeOutEndsTheTask(t *testing.T) {
 	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Timeout = time.Second })
 	w := <-r.runner.started
 	got := r.status(tk.TaskID, task.TimedOut)
-	if got.ErrorCode != "timed_out" || w.reason != "timed out" {
-		t.Errorf("%+v, work told %q", got, w.reason)
-	}
+	expect.True(t, got.ErrorCode == "timed_out" && w.reason == "timed out", "%+v, work told %q", got, w.reason)
 	r.whole()
 }
 
@@ -98,13 +90,10 @@ func TestCancelInterruptsARunningTask(t *testing.T) {
 	expect.Of(r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind"))(t)
 	r.status(tk.TaskID, task.Cancelled)
 	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
-	if err != nil || res.Error == nil || res.Error.Message != "changed my mind" {
-		t.Errorf("result %+v %v", res.Error, err)
-	}
+	expect.True(t, err == nil && res.Error != nil && res.Error.Message == "changed my mind", "result %+v %v", res.Error, err)
 	<-w.Done()
-	if _, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, ""); !hasCode(err, core.Conflict) {
-		t.Errorf("second cancel: %v", err)
-	}
+	_, err = r.swarm.Cancel(t.Context(), alice, tk.TaskID, "")
+	expect.True(t, hasCode(err, core.Conflict), "second cancel: %v", err)
 	r.whole()
 }
 
@@ -133,9 +122,8 @@ func TestSessionsMoveOnlyAsTheSeedSays(t *testing.T) {
 			expect.No(t, move[verb](ses.SessionID), c.path, verb)
 		}
 		for _, verb := range c.bad {
-			if err := move[verb](ses.SessionID); !hasCode(err, core.Conflict) {
-				t.Errorf("after %v: %s gave %v, want CONFLICT", c.path, verb, err)
-			}
+			err := move[verb](ses.SessionID)
+			expect.True(t, hasCode(err, core.Conflict), "after %v: %s gave %v, want CONFLICT", c.path, verb, err)
 		}
 	}
 	r.whole()
@@ -148,9 +136,8 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	ses := expect.Of(r.swarm.Sessions.Create(ctx, alice, "day"))(t)
 	in := func(d *swarm.Dispatch) { d.Session = "day" }
 	a := r.dispatch(`{"a":1}`, in)
-	if why, _ := r.swarm.Why(ctx, acme, a.TaskID); why.Kind != "session" {
-		t.Errorf("why before the start: %+v", why)
-	}
+	why, _ := r.swarm.Why(ctx, acme, a.TaskID)
+	expect.True(t, why.Kind == "session", "why before the start: %+v", why)
 	expect.Of(r.swarm.Sessions.Start(ctx, alice, ses.SessionID))(t)
 	w := <-r.runner.started
 	paused, err := r.swarm.Sessions.Pause(ctx, alice, "day", "lunch")
@@ -163,9 +150,8 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 		return err == nil && ses.Shown() == "paused" && w.isPaused()
 	})
 	b := r.dispatch(`{"b":1}`, in)
-	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "pause" {
-		t.Errorf("why: %+v", why)
-	}
+	why, _ = r.swarm.Why(ctx, acme, b.TaskID)
+	expect.True(t, why.Kind == "pause", "why: %+v", why)
 	expect.Of(r.swarm.Sessions.Resume(ctx, alice, "day"))(t)
 	w2 := <-r.runner.started
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
@@ -173,9 +159,8 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	r.status(a.TaskID, task.Cancelled)
 	r.status(b.TaskID, task.Cancelled)
 	<-w2.Done()
-	if _, err := r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: ses.SessionID}); !hasCode(err, core.Conflict) {
-		t.Errorf("dispatch into a stopped session: %v", err)
-	}
+	_, err = r.swarm.Dispatch(ctx, alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Session: ses.SessionID})
+	expect.True(t, hasCode(err, core.Conflict), "dispatch into a stopped session: %v", err)
 	r.whole()
 }
 
@@ -186,19 +171,15 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	r.dispatch(`{"a":1}`)
 	w := <-r.runner.started
 	st, err := r.swarm.EStops.Press(ctx, alice, "smoke") // waits two seconds for acknowledgements
-	if err != nil || !st.On || len(st.Waiting) != 0 || st.Frozen != 1 || !w.isPaused() {
-		t.Errorf("stop: %+v %v", st, err)
-	}
+	expect.True(t, err == nil && st.On && len(st.Waiting) == 0 && st.Frozen == 1 && w.isPaused(), "stop: %+v %v", st, err)
 	b := r.dispatch(`{"b":1}`)
-	if why, _ := r.swarm.Why(ctx, acme, b.TaskID); why.Kind != "estop" {
-		t.Errorf("why: %+v", why)
-	}
+	why, _ := r.swarm.Why(ctx, acme, b.TaskID)
+	expect.True(t, why.Kind == "estop", "why: %+v", why)
 	if list, err := r.swarm.Claim(ctx, alice, "w", 1); err != nil || len(list) != 0 {
 		t.Errorf("claimed during the stop: %v %v", list, err)
 	}
-	if st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm"); err != nil || st.On {
-		t.Errorf("thaw: %+v %v", st, err)
-	}
+	st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm")
+	expect.True(t, err == nil && !st.On, "thaw: %+v %v", st, err)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))
@@ -226,12 +207,9 @@ func TestATaskWaitsForItsApprovalOutsideTheQueue(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	a := r.dispatch(`{"ask":"may I?"}`)
-	if a.Status != task.Queued || a.Waiting != "approval" {
-		t.Errorf("dispatched: %+v", a)
-	}
-	if why, _ := r.swarm.Why(t.Context(), acme, a.TaskID); why.Kind != "gate" || why.Ref != a.ApprovalID {
-		t.Errorf("why: %+v", why)
-	}
+	expect.True(t, a.Status == task.Queued && a.Waiting == "approval", "dispatched: %+v", a)
+	why, _ := r.swarm.Why(t.Context(), acme, a.TaskID)
+	expect.True(t, why.Kind == "gate" && why.Ref == a.ApprovalID, "why: %+v", why)
 	other := r.dispatch(`{}`)
 	(<-r.runner.started).end(ok(`{}`)) // it stops no other task
 	r.status(other.TaskID, task.Succeeded)
@@ -254,19 +232,14 @@ func TestADenialBlocksAndAnEditChangesWhatRuns(t *testing.T) {
 	r.answer(a.ApprovalID, judge.Answer{Reason: "no thanks"})
 	r.status(a.TaskID, task.Blocked)
 	res, err := r.tasks.Result(t.Context(), acme, a.TaskID)
-	if err != nil || res.Error.Code != "approval_denied" {
-		t.Errorf("result %+v %v", res, err)
-	}
+	expect.True(t, err == nil && res.Error.Code == "approval_denied", "result %+v %v", res, err)
 	r.answer(b.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"ask":3}`)})
 	w := <-r.runner.started
-	if string(w.job.Task.Input) != `{"ask":3}` {
-		t.Errorf("ran %s", w.job.Task.Input)
-	}
+	expect.Is(t, string(w.job.Task.Input), `{"ask":3}`, "ran")
 	w.end(ok(`{}`))
 	r.status(b.TaskID, task.Succeeded)
-	if d := r.dispatch(`{"deny":1}`); d.Status != task.Blocked || d.ErrorCode != "denied" {
-		t.Errorf("denied by rule: %+v", d)
-	}
+	d := r.dispatch(`{"deny":1}`)
+	expect.True(t, d.Status == task.Blocked && d.ErrorCode == "denied", "denied by rule: %+v", d)
 	r.whole()
 }
 
@@ -275,12 +248,9 @@ func TestCancellingVoidsTheApproval(t *testing.T) {
 	a := r.dispatch(`{"ask":1}`)
 	expect.Of(r.swarm.Cancel(t.Context(), alice, a.TaskID, ""))(t)
 	ap, err := r.judge.Approval(t.Context(), acme, a.ApprovalID)
-	if err != nil || ap.Status != judge.Voided {
-		t.Errorf("approval %s, %v", ap.Status, err)
-	}
-	if _, err := r.judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true}); !hasCode(err, core.Conflict) {
-		t.Errorf("answer to a void approval: %v", err)
-	}
+	expect.True(t, err == nil && ap.Status == judge.Voided, "approval %s, %v", ap.Status, err)
+	_, err = r.judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true})
+	expect.True(t, hasCode(err, core.Conflict), "answer to a void approval: %v", err)
 	r.whole()
 }
 
@@ -292,23 +262,17 @@ func TestConfidenceBandsDecideAboutResults(t *testing.T) {
 	held := r.claim()
 	r.complete(held, conf(0.8))
 	r.complete(r.claim(), conf(0.5))
-	if got := r.task(sure.TaskID); got.Status != task.Succeeded {
-		t.Errorf("0.95: %s", got.Status)
-	}
+	expect.Is(t, r.task(sure.TaskID).Status, task.Succeeded, "0.95")
 	if got := r.task(unsure.TaskID); got.Status != task.Queued || got.Attempt != 1 || got.Feedback == "" {
 		t.Errorf("0.50: %+v", got)
 	}
 	got := r.task(maybe.TaskID)
-	if got.Status != task.Running || got.Waiting != "approval" {
-		t.Errorf("0.80: %+v", got)
-	}
-	if _, err := r.swarm.Complete(t.Context(), alice, held.TaskID, held.Lease, ok(`{}`)); !hasCode(err, core.Conflict) {
-		t.Errorf("second result while held: %v", err)
-	}
+	expect.True(t, got.Status == task.Running && got.Waiting == "approval", "0.80: %+v", got)
+	_, err := r.swarm.Complete(t.Context(), alice, held.TaskID, held.Lease, ok(`{}`))
+	expect.True(t, hasCode(err, core.Conflict), "second result while held: %v", err)
 	r.answer(got.ApprovalID, judge.Answer{Approve: true})
-	if got = r.task(maybe.TaskID); got.Status != task.Succeeded {
-		t.Errorf("0.80 approved: %s", got.Status)
-	}
+	got = r.task(maybe.TaskID)
+	expect.True(t, got.Status == task.Succeeded, "0.80 approved: %s", got.Status)
 	r.whole()
 }
 
@@ -324,9 +288,8 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	expect.Is(t, ap.Gate, judge.GateBudget, "gate")
 	r.Await("the work to freeze", w.isPaused)
 	b := r.dispatch(`{}`)
-	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "budget" {
-		t.Errorf("why: %+v", why)
-	}
+	why, _ := r.swarm.Why(t.Context(), acme, b.TaskID)
+	expect.True(t, why.Kind == "budget", "why: %+v", why)
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
 	w2 := <-r.runner.started
@@ -336,9 +299,7 @@ func TestABudgetOpensAnApprovalInsteadOfGoingOn(t *testing.T) {
 	r.status(a.TaskID, task.Cancelled)
 	r.status(b.TaskID, task.Cancelled)
 	list, err := r.swarm.Budgets.List(t.Context(), acme)
-	if err != nil || len(list) != 1 || list[0].Used.Tokens != 201 || !list[0].Denied {
-		t.Errorf("budgets %+v %v", list, err)
-	}
+	expect.True(t, err == nil && len(list) == 1 && list[0].Used.Tokens == 201 && list[0].Denied, "budgets %+v %v", list, err)
 	r.whole()
 }
 
@@ -350,9 +311,7 @@ func TestATaskBudgetStopsTheNextTask(t *testing.T) {
 	(<-r.runner.started).end(ok(`{}`))
 	b := r.dispatch(`{}`)
 	ap := r.openApproval()
-	if got := r.task(b.TaskID); got.Status != task.Queued {
-		t.Errorf("second task: %s", got.Status)
-	}
+	expect.Is(t, r.task(b.TaskID).Status, task.Queued, "second task")
 	r.answer(ap.ApprovalID, judge.Answer{Approve: true})
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(b.TaskID, task.Succeeded)
@@ -365,15 +324,11 @@ func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
 	r.claim()
 	r.Close()
 	r.Open()
-	if got := r.task(running.TaskID); got.Status != task.Queued || got.Attempt != 1 || got.ErrorCode != "lease_lost" {
-		t.Errorf("running before: %+v", got)
-	}
-	if got := r.task(waiting.TaskID); got.Waiting != "approval" {
-		t.Errorf("waiting before: %+v", got)
-	}
-	if got := r.claim(); got.TaskID != queued.TaskID {
-		t.Errorf("claimed %s", got.TaskID)
-	}
+	got := r.task(running.TaskID)
+	expect.True(t, got.Status == task.Queued && got.Attempt == 1 && got.ErrorCode == "lease_lost", "running before: %+v", got)
+	got = r.task(waiting.TaskID)
+	expect.True(t, got.Waiting == "approval", "waiting before: %+v", got)
+	expect.Is(t, r.claim().TaskID, queued.TaskID, "claimed")
 	r.whole()
 }
 
@@ -385,9 +340,8 @@ func TestClosingGivesRunningTasksBackWithoutCostingAnAttempt(t *testing.T) {
 	r.Close()
 	<-w.Done()
 	r.Open()
-	if got := r.task(tk.TaskID); got.Status != task.Queued || got.Attempt != 0 {
-		t.Errorf("after closing: %+v", got)
-	}
+	got := r.task(tk.TaskID)
+	expect.True(t, got.Status == task.Queued && got.Attempt == 0, "after closing: %+v", got)
 	r.run()
 	(<-r.runner.started).end(ok(`{}`))
 	r.status(tk.TaskID, task.Succeeded)
@@ -414,8 +368,6 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 		r.status(id, task.Succeeded)
 	}
 	page, err := r.tasks.List(t.Context(), acme, core.Filter{Agent: "ann"})
-	if err != nil || page.Info.Total != 2 {
-		t.Errorf("tasks of ann: %d %v", page.Info.Total, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 2, "tasks of ann: %d %v", page.Info.Total, err)
 	r.whole()
 }

@@ -39,22 +39,18 @@ func TestSlotsAreSetWhileTasksRun(t *testing.T) {
 	(<-r.runner.started).end(ok(`{}`))
 	r.Close()
 	r.Open()
-	if n := r.swarm.SlotsOf(acme); n.Slots != 1 || !n.Own {
-		t.Errorf("after a restart: %+v", n)
-	}
+	n := r.swarm.SlotsOf(acme)
+	expect.True(t, n.Slots == 1 && n.Own, "after a restart: %+v", n)
 	for range 2 {
-		if n, err := r.swarm.ShareSlots(t.Context(), alice); err != nil || n.Own {
-			t.Errorf("%+v %v", n, err)
-		}
+		n, err := r.swarm.ShareSlots(t.Context(), alice)
+		expect.True(t, err == nil && !n.Own, "%+v %v", n, err)
 	}
 	for _, n := range []int{-1, 0, swarm.MaxSlots + 1} {
-		if _, _, err := r.swarm.SetSlots(t.Context(), alice, n); !hasCode(err, core.InvalidInput) {
-			t.Errorf("%d: %v", n, err)
-		}
+		_, _, err := r.swarm.SetSlots(t.Context(), alice, n)
+		expect.True(t, hasCode(err, core.InvalidInput), "%d: %v", n, err)
 	}
 	agent := core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}
-	if _, _, err := r.swarm.SetSlots(t.Context(), agent, 5); !hasCode(err, core.Denied) {
-		t.Errorf("an agent: %v", err)
-	}
+	_, _, err = r.swarm.SetSlots(t.Context(), agent, 5)
+	expect.True(t, hasCode(err, core.Denied), "an agent: %v", err)
 	r.whole()
 }

@@ -24,16 +24,11 @@ func (r *rig) lateStart(what, id string) {
 	if err != nil || res.Status != task.TimedOut || res.Error == nil || res.Error.Code != "start_timed_out" || got.ErrorCode != "start_timed_out" {
 		r.T.Errorf("%s: %+v, result %+v %v", what, got, res, err)
 	}
-	if got.CompletedAt.IsZero() || !got.StartedAt.IsZero() || got.Waiting != "" || got.Pending != 0 {
-		r.T.Errorf("%s: %+v", what, got)
-	}
-	if late := got.CompletedAt.Sub(got.CreatedAt); late < time.Second || late > 4*time.Second {
-		r.T.Errorf("%s: ended after %s, want soon after 1 s", what, late)
-	}
+	expect.True(r.T, !got.CompletedAt.IsZero() && got.StartedAt.IsZero() && got.Waiting == "" && got.Pending == 0, "%s: %+v", what, got)
+	late := got.CompletedAt.Sub(got.CreatedAt)
+	expect.True(r.T, late >= time.Second && late <= 4*time.Second, "%s: ended after %s, want soon after 1 s", what, late)
 	events, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "task.timed_out", Match: id})
-	if err != nil || events.Info.Total != 1 {
-		r.T.Errorf("%s: %d events, %v", what, events.Info.Total, err)
-	}
+	expect.True(r.T, err == nil && events.Info.Total == 1, "%s: %d events, %v", what, events.Info.Total, err)
 }
 
 func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
@@ -81,9 +76,8 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 			t.Errorf("approval %s (%s), %v", a.Status, a.VoidReason, err)
 		}
 		for _, id := range []string{next.TaskID, last.TaskID} {
-			if got := r.status(id, task.Blocked); got.ErrorCode != "dependency_failed" {
-				t.Errorf("what waited for it: %+v", got)
-			}
+			got := r.status(id, task.Blocked)
+			expect.True(t, got.ErrorCode == "dependency_failed", "what waited for it: %+v", got)
 		}
 		for _, w := range slots {
 			w.end(ok(`{}`))
@@ -99,9 +93,8 @@ func TestAnEmergencyStopDoesNotHoldTheStartDeadline(t *testing.T) {
 		r.run()
 		expect.Of(r.swarm.EStops.Press(t.Context(), alice, "smoke"))(t)
 		task := r.dispatch(`{}`, within)
-		if why, _ := r.swarm.Why(t.Context(), acme, task.TaskID); why.Kind != "estop" || !strings.Contains(why.Text, "times out") {
-			t.Errorf("why %+v", why)
-		}
+		why, _ := r.swarm.Why(t.Context(), acme, task.TaskID)
+		expect.True(t, why.Kind == "estop" && strings.Contains(why.Text, "times out"), "why %+v", why)
 		r.lateStart("emergency stop", task.TaskID)
 		r.whole()
 	})
@@ -114,9 +107,8 @@ func TestTheStartDeadlineOutlivesARestart(t *testing.T) {
 		r.Close()
 		time.Sleep(time.Second - time.Since(queued.CreatedAt))
 		r.Open()
-		if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
-			t.Errorf("claimed after its deadline: %v %v", list, err)
-		}
+		list, err := r.swarm.Claim(t.Context(), alice, "w1", 1)
+		expect.True(t, err == nil && len(list) == 0, "claimed after its deadline: %v %v", list, err)
 		r.lateStart("claimed too late", queued.TaskID)
 		r.run()
 		r.lateStart("approval", asked.TaskID)
@@ -132,9 +124,7 @@ func TestOnlyTheFirstStartHasADeadline(t *testing.T) {
 		r.run()
 		time.Sleep(time.Second - time.Since(tk.CreatedAt))
 		w := <-r.runner.started // after its back-off of a second and more
-		if w.job.Task.Attempt != 1 || w.job.Task.TaskID != tk.TaskID {
-			t.Errorf("started %+v", w.job.Task)
-		}
+		expect.True(t, w.job.Task.Attempt == 1 && w.job.Task.TaskID == tk.TaskID, "started %+v", w.job.Task)
 		w.end(ok(`{}`))
 		r.status(tk.TaskID, task.Succeeded)
 		r.whole()
@@ -147,9 +137,8 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 		cancelled, asked, run := r.dispatch(`{"c":1}`, within), r.dispatch(`{"ask":1}`, within), r.dispatch(`{"r":1}`, within)
 		expect.Of(r.swarm.Cancel(t.Context(), alice, cancelled.TaskID, ""))(t)
 		r.answer(asked.ApprovalID, judge.Answer{Reason: "no"})
-		if denied := r.dispatch(`{"deny":1}`, within); denied.Status != task.Blocked {
-			t.Errorf("denied: %+v", denied)
-		}
+		denied := r.dispatch(`{"deny":1}`, within)
+		expect.True(t, denied.Status == task.Blocked, "denied: %+v", denied)
 		r.complete(r.claim(), ok(`{}`))
 		r.Close() // an open one would be read again
 		r.Open()
@@ -158,9 +147,8 @@ func TestATaskThatEndedLeavesNoStartDeadline(t *testing.T) {
 		for id, want := range map[string]task.Status{
 			cancelled.TaskID: task.Cancelled, asked.TaskID: task.Blocked, run.TaskID: task.Succeeded,
 		} {
-			if got := r.task(id); got.Status != want {
-				t.Errorf("%s is %s, want %s", got.Input, got.Status, want)
-			}
+			got := r.task(id)
+			expect.True(t, got.Status == want, "%s is %s, want %s", got.Input, got.Status, want)
 		}
 		r.whole()
 	})

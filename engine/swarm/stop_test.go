@@ -44,20 +44,15 @@ func TestStoppingASessionByItsNameEndsEverythingInIt(t *testing.T) {
 	r.dispatch(`{}`, func(d *swarm.Dispatch) { d.Session = "night" })
 	expect.Of(r.swarm.Sessions.Stop(t.Context(), alice, "day", "over"))(t)
 	for _, id := range ids {
-		if got := r.task(id); !got.Status.Terminal() || got.Waiting != "" || got.CompletedAt.IsZero() {
-			t.Errorf("%s is %s (%q)", got.Input, got.Status, got.Waiting)
-		}
+		got := r.task(id)
+		expect.True(t, got.Status.Terminal() && got.Waiting == "" && !got.CompletedAt.IsZero(), "%s is %s (%q)", got.Input, got.Status, got.Waiting)
 	}
-	if open, err := r.judge.Open(t.Context(), acme); err != nil || len(open) != 0 {
-		t.Errorf("approvals still open: %v %v", open, err)
-	}
-	if page, _ := r.tasks.List(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"}); page.Info.Total != 1 {
-		t.Errorf("the other session has %d queued tasks, want 1", page.Info.Total)
-	}
+	open, err := r.judge.Open(t.Context(), acme)
+	expect.True(t, err == nil && len(open) == 0, "approvals still open: %v %v", open, err)
+	page, _ := r.tasks.List(t.Context(), acme, core.Filter{Session: other.SessionID, Status: "queued"})
+	expect.True(t, page.Info.Total == 1, "the other session has %d queued tasks, want 1", page.Info.Total)
 	again, err := r.swarm.Sessions.Create(t.Context(), alice, "day")
-	if err != nil || again.Name != "day" {
-		t.Errorf("the name of a stopped session: %v", err)
-	}
+	expect.True(t, err == nil && again.Name == "day", "the name of a stopped session: %v", err)
 	r.whole()
 }
 
@@ -74,9 +69,8 @@ func TestAStopCutShortIsFinishedByTheScheduler(t *testing.T) {
 					cancel()
 				}
 			}
-			if _, err := r.swarm.Sessions.Stop(ctx, alice, ses.SessionID, "over"); err == nil {
-				t.Fatal("the stop was not cut short")
-			}
+			_, err := r.swarm.Sessions.Stop(ctx, alice, ses.SessionID, "over")
+			expect.Must(t, err != nil, "the stop was not cut short")
 			if restart {
 				r.Close()
 				r.Open()
@@ -107,9 +101,8 @@ func TestOfTwoSessionsAtOnceOneGetsTheName(t *testing.T) {
 		}
 	}
 	expect.Is(t, made, 1, "sessions have the name")
-	if _, err := r.swarm.Sessions.Create(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77)); !hasCode(err, core.InvalidInput) {
-		t.Errorf("a name that reads like an id: %v", err)
-	}
+	_, err := r.swarm.Sessions.Create(t.Context(), alice, core.NewID(core.SessionPrefix, acme, 77))
+	expect.True(t, hasCode(err, core.InvalidInput), "a name that reads like an id: %v", err)
 	r.whole()
 }
 
@@ -177,9 +170,8 @@ func TestAnEmergencyStopSaysAfterTwoSecondsWhatHasNotAcknowledged(t *testing.T) 
 		w.with(func(w *fakeWork) { w.stuck = 1000 })
 		start := time.Now()
 		st, err := r.swarm.EStops.Press(t.Context(), alice, "smoke")
-		if took := time.Since(start); err != nil || took > 20*time.Second {
-			t.Errorf("took %s, %v", took, err)
-		}
+		took := time.Since(start)
+		expect.True(t, err == nil && took <= 20*time.Second, "took %s, %v", took, err)
 		expect.Is(t, fmt.Sprint(st.Waiting), fmt.Sprint([]string{tk.TaskID, "stuck-agent"}), "waiting", st.Waiting)
 		w.with(func(w *fakeWork) { w.stuck = 0 })
 		r.Await("the late acknowledgement", w.isPaused)
@@ -240,9 +232,8 @@ func TestNothingStartsUnderAnEmergencyStop(t *testing.T) {
 				}
 			}
 			time.Sleep(20 * time.Millisecond)
-			if n := len(r.runner.started); n != 0 {
-				t.Fatalf("round %d: %d tasks started under the stop", round, n)
-			}
+			n := len(r.runner.started)
+			expect.Must(t, n == 0, "round %d: %d tasks started under the stop", round, n)
 			expect.Of(r.swarm.EStops.Thaw(t.Context(), alice, "drill over"))(t)
 			r.Await("the rest to start and end", func() bool {
 				for len(r.runner.started) > 0 {
@@ -270,9 +261,8 @@ func TestTheEmergencyStopOutlivesARestart(t *testing.T) {
 		r.swarm.Wake() // an agent was made under the stop
 		<-f.frozen
 		r.dispatch(`{}`)
-		if st := r.swarm.EStops.State(acme); !st.On || st.Reason != "smoke" {
-			t.Errorf("%+v", st)
-		}
+		st := r.swarm.EStops.State(acme)
+		expect.True(t, st.On && st.Reason == "smoke", "%+v", st)
 		time.Sleep(50 * time.Millisecond)
 		expect.Is(t, len(r.runner.started), 0, "a task started")
 	})

@@ -49,37 +49,27 @@ func TestDispatchRefusesBadFieldsByName(t *testing.T) {
 			t.Errorf("%s: %v, want %s naming %q", name, err, c.code, c.field)
 		}
 	}
-	if list, _ := r.tasks.List(t.Context(), acme, core.Filter{}); list.Info.Total != 0 {
-		t.Errorf("refused dispatches left %d tasks", list.Info.Total)
-	}
+	list, _ := r.tasks.List(t.Context(), acme, core.Filter{})
+	expect.True(t, list.Info.Total == 0, "refused dispatches left %d tasks", list.Info.Total)
 	r.whole()
 }
 
 func TestDispatchFillsTheSeedsFields(t *testing.T) {
 	r := newRig(t)
 	tk := r.dispatch(`{"n":1}`)
-	if tk.Priority != 50 || tk.MaxAttempts != 3 || tk.Attempt != 0 || tk.Status != task.Queued {
-		t.Errorf("defaults: %+v", tk)
-	}
-	if core.CheckTrace(tk.TraceID) != nil || tk.UpdatedAt.Before(tk.CreatedAt) || tk.TenantID != acme {
-		t.Errorf("record: %+v", tk)
-	}
+	expect.True(t, tk.Priority == 50 && tk.MaxAttempts == 3 && tk.Attempt == 0 && tk.Status == task.Queued, "defaults: %+v", tk)
+	expect.True(t, core.CheckTrace(tk.TraceID) == nil && !tk.UpdatedAt.Before(tk.CreatedAt) && tk.TenantID == acme, "record: %+v", tk)
 	got := r.task(tk.TaskID)
 	expect.Is(t, string(got.Input), `{"n":1}`, "input read back", got.Input)
 	child := r.dispatch(`{}`, func(d *swarm.Dispatch) {
 		d.Parent, d.Trace = tk.TaskID, "00-"+strings.Repeat("cd", 16)+"-0123456789abcdef-01" // of the dispatching process
 	})
-	if child.TraceID != tk.TraceID || child.ParentTaskID != tk.TaskID {
-		t.Errorf("child: trace %s parent %s", child.TraceID, child.ParentTaskID)
-	}
+	expect.True(t, child.TraceID == tk.TraceID && child.ParentTaskID == tk.TaskID, "child: trace %s parent %s", child.TraceID, child.ParentTaskID)
 	other := strings.Repeat("ab", 16)
-	if _, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: tk.TaskID, Trace: other}); !hasCode(err, core.InvalidInput) || !strings.Contains(err.Error(), tk.TraceID) {
-		t.Errorf("a child with a trace of its own: %v", err)
-	}
+	_, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: tk.TaskID, Trace: other})
+	expect.True(t, hasCode(err, core.InvalidInput) && strings.Contains(err.Error(), tk.TraceID), "a child with a trace of its own: %v", err)
 	tree, err := r.tasks.Tree(t.Context(), acme, tk.TaskID)
-	if err != nil || len(tree) != 2 || tree[1].TaskID != child.TaskID {
-		t.Errorf("tree: %v %v", tree, err)
-	}
+	expect.True(t, err == nil && len(tree) == 2 && tree[1].TaskID == child.TaskID, "tree: %v %v", tree, err)
 }
 
 func TestHigherPriorityGoesFirstAndEqualsInOrder(t *testing.T) {
@@ -99,20 +89,15 @@ func TestAResultIsCommittedOnce(t *testing.T) {
 	r := newRig(t)
 	r.dispatch(`{}`)
 	tk := r.claim()
-	if res := r.complete(tk, ok(`{"x":1}`)); res.Status != task.Succeeded || res.CompletedAt.IsZero() {
-		t.Errorf("result %+v", res)
-	}
+	res := r.complete(tk, ok(`{"x":1}`))
+	expect.True(t, res.Status == task.Succeeded && !res.CompletedAt.IsZero(), "result %+v", res)
 	if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, ok(`{"x":2}`)); !hasCode(err, core.Conflict) {
 		t.Errorf("second result: %v, want CONFLICT", err)
 	}
 	res, err := r.tasks.Result(t.Context(), acme, tk.TaskID)
-	if err != nil || string(res.Output) != `{"x":1}` || res.Error != nil {
-		t.Errorf("result %+v, %v", res, err)
-	}
+	expect.True(t, err == nil && string(res.Output) == `{"x":1}` && res.Error == nil, "result %+v, %v", res, err)
 	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "result.refused"})
-	if err != nil || events.Info.Total != 1 {
-		t.Errorf("refusals audited: %d, %v", events.Info.Total, err)
-	}
+	expect.True(t, err == nil && events.Info.Total == 1, "refusals audited: %d, %v", events.Info.Total, err)
 	r.whole()
 }
 
@@ -129,9 +114,8 @@ func TestOutcomesThatTheSeedForbidsAreRefused(t *testing.T) {
 		"confidence":            {Status: task.Succeeded, Confidence: &half},
 		"output not an object":  {Status: task.Succeeded, Output: core.Raw(`3`)},
 	} {
-		if _, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, out); !hasCode(err, core.InvalidInput) {
-			t.Errorf("%s: %v, want INVALID_INPUT", name, err)
-		}
+		_, err := r.swarm.Complete(t.Context(), alice, tk.TaskID, tk.Lease, out)
+		expect.True(t, hasCode(err, core.InvalidInput), "%s: %v, want INVALID_INPUT", name, err)
 	}
 	r.complete(tk, ok(`{}`))
 }
@@ -145,20 +129,16 @@ func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
 	if got.Status != task.Queued || got.Attempt != 1 || got.RunAt.Before(got.UpdatedAt.Add(time.Second)) || got.ErrorCode != "boom" {
 		t.Errorf("after the first failure: %+v", got)
 	}
-	if why, _ := r.swarm.Why(t.Context(), acme, tk.TaskID); why.Kind != "backoff" {
-		t.Errorf("why: %+v", why)
-	}
-	if list, err := r.swarm.Claim(t.Context(), alice, "w1", 1); err != nil || len(list) != 0 {
-		t.Errorf("claimed during the back-off: %v %v", list, err)
-	}
+	why, _ := r.swarm.Why(t.Context(), acme, tk.TaskID)
+	expect.True(t, why.Kind == "backoff", "why: %+v", why)
+	list, err := r.swarm.Claim(t.Context(), alice, "w1", 1)
+	expect.True(t, err == nil && len(list) == 0, "claimed during the back-off: %v %v", list, err)
 	r.run()
 	w := <-r.runner.started
 	expect.Is(t, w.job.Task.Attempt, 1, "second run is attempt")
 	w.end(failure(true))
 	done := r.status(tk.TaskID, task.Failed)
-	if done.CompletedAt.IsZero() || done.Attempt != 1 {
-		t.Errorf("at the end: %+v", done)
-	}
+	expect.True(t, !done.CompletedAt.IsZero() && done.Attempt == 1, "at the end: %+v", done)
 	r.whole()
 }
 
@@ -170,14 +150,11 @@ func TestNotRetryableAndOneAttemptFailAtOnce(t *testing.T) {
 	r.complete(r.claim(), failure(false))
 	r.complete(r.claim(), failure(true))
 	for _, id := range []string{a.TaskID, b.TaskID} {
-		if got := r.task(id); got.Status != task.Failed {
-			t.Errorf("task %s is %s", id, got.Status)
-		}
+		got := r.task(id)
+		expect.True(t, got.Status == task.Failed, "task %s is %s", id, got.Status)
 	}
 	again, err := r.swarm.Retry(t.Context(), alice, a.TaskID)
-	if err != nil || again.RetryOf != a.TaskID || again.TraceID != a.TraceID || again.TaskID == a.TaskID {
-		t.Errorf("retry: %+v %v", again, err)
-	}
+	expect.True(t, err == nil && again.RetryOf == a.TaskID && again.TraceID == a.TraceID && again.TaskID != a.TaskID, "retry: %+v %v", again, err)
 	r.whole()
 }
 
@@ -185,13 +162,11 @@ func TestIdempotencyKeyReturnsTheFirstTask(t *testing.T) {
 	r := newRig(t)
 	key := func(d *swarm.Dispatch) { d.IdempotencyKey = "order-1" }
 	a := r.dispatch(`{"n":1}`, key)
-	if b := r.dispatch(`{"n":1}`, key); b.TaskID != a.TaskID {
-		t.Errorf("second dispatch made %s beside %s", b.TaskID, a.TaskID)
-	}
+	b := r.dispatch(`{"n":1}`, key)
+	expect.True(t, b.TaskID == a.TaskID, "second dispatch made %s beside %s", b.TaskID, a.TaskID)
 	d := swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{"n":2}`), IdempotencyKey: "order-1"}
-	if _, err := r.swarm.Dispatch(t.Context(), alice, d); !hasCode(err, core.Conflict) {
-		t.Errorf("same key, other request: %v, want CONFLICT", err)
-	}
+	_, err := r.swarm.Dispatch(t.Context(), alice, d)
+	expect.True(t, hasCode(err, core.Conflict), "same key, other request: %v, want CONFLICT", err)
 	r.whole()
 }
 
@@ -199,16 +174,12 @@ func TestUndoOnlyBeforeTheClaim(t *testing.T) {
 	r := newRig(t)
 	a, b := r.dispatch(`{}`), r.dispatch(`{}`)
 	r.claim()
-	if _, err := r.swarm.Undo(t.Context(), alice, a.TaskID); !hasCode(err, core.Conflict) {
-		t.Errorf("undo of a running task: %v", err)
-	}
+	_, err := r.swarm.Undo(t.Context(), alice, a.TaskID)
+	expect.True(t, hasCode(err, core.Conflict), "undo of a running task: %v", err)
 	got, err := r.swarm.Undo(t.Context(), alice, b.TaskID)
-	if err != nil || got.Status != task.Cancelled || got.ErrorCode != "undone" {
-		t.Errorf("undo: %+v %v", got, err)
-	}
-	if list, _ := r.swarm.Claim(t.Context(), alice, "w1", 1); len(list) != 0 {
-		t.Errorf("an undone task was claimed")
-	}
+	expect.True(t, err == nil && got.Status == task.Cancelled && got.ErrorCode == "undone", "undo: %+v %v", got, err)
+	list, _ := r.swarm.Claim(t.Context(), alice, "w1", 1)
+	expect.True(t, len(list) == 0, "an undone task was claimed")
 	r.whole()
 }
 
@@ -218,23 +189,18 @@ func TestTasksWaitForTheirDependencies(t *testing.T) {
 	after := func(ids ...string) func(*swarm.Dispatch) { return func(d *swarm.Dispatch) { d.After = ids } }
 	b := r.dispatch(`{"b":1}`, after(a.TaskID, x.TaskID))
 	c := r.dispatch(`{"c":1}`, after(b.TaskID))
-	if why, _ := r.swarm.Why(t.Context(), acme, b.TaskID); why.Kind != "dependency" {
-		t.Errorf("why: %+v", why)
-	}
+	why, _ := r.swarm.Why(t.Context(), acme, b.TaskID)
+	expect.True(t, why.Kind == "dependency", "why: %+v", why)
 	r.complete(r.claim(), ok(`{}`))
 	tx := r.claim()
-	if list, _ := r.swarm.Claim(t.Context(), alice, "w1", 5); len(list) != 0 {
-		t.Fatalf("claimed too early: %v", list)
-	}
+	list, _ := r.swarm.Claim(t.Context(), alice, "w1", 5)
+	expect.Must(t, len(list) == 0, "claimed too early: %v", list)
 	r.complete(tx, ok(`{}`))
 	tb := r.claim()
-	if tb.TaskID != b.TaskID {
-		t.Fatalf("claimed %s, want %s", tb.TaskID, b.TaskID)
-	}
+	expect.Must(t, tb.TaskID == b.TaskID, "claimed %s, want %s", tb.TaskID, b.TaskID)
 	r.complete(tb, failure(false))
-	if got := r.task(c.TaskID); got.Status != task.Blocked || got.ErrorCode != "dependency_failed" {
-		t.Errorf("dependent of a failed task: %s %s", got.Status, got.ErrorCode)
-	}
+	got := r.task(c.TaskID)
+	expect.True(t, got.Status == task.Blocked && got.ErrorCode == "dependency_failed", "dependent of a failed task: %s %s", got.Status, got.ErrorCode)
 	r.whole()
 }
 
@@ -259,16 +225,12 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 func TestForeignIDsAreRefusedAndAudited(t *testing.T) {
 	r := newRig(t)
 	other := core.NewID(core.TaskPrefix, "t_other", 1)
-	if _, err := r.tasks.Get(t.Context(), acme, other); !hasCode(err, core.Denied) {
-		t.Errorf("read: %v, want DENIED", err)
-	}
-	if _, err := r.swarm.Cancel(t.Context(), alice, other, ""); !hasCode(err, core.Denied) {
-		t.Errorf("cancel: %v, want DENIED", err)
-	}
+	_, err := r.tasks.Get(t.Context(), acme, other)
+	expect.True(t, hasCode(err, core.Denied), "read: %v, want DENIED", err)
+	_, err = r.swarm.Cancel(t.Context(), alice, other, "")
+	expect.True(t, hasCode(err, core.Denied), "cancel: %v, want DENIED", err)
 	events, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "tenant.violation"})
-	if err != nil || events.Info.Total != 2 {
-		t.Errorf("violations audited: %d, %v", events.Info.Total, err)
-	}
+	expect.True(t, err == nil && events.Info.Total == 2, "violations audited: %d, %v", events.Info.Total, err)
 }
 
 func TestListsFilterAndPage(t *testing.T) {

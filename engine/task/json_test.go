@@ -43,9 +43,8 @@ func TestHeadersAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"typical": {TenantID: "t_acme", TaskID: "tk_1", Kind: "exec.run", Status: Queued, Priority: 50, MaxAttempts: 3, CreatedAt: at, UpdatedAt: at},
 	} {
 		want := expect.Of(core.Encode(&header))(t)
-		if got := header.appendJSON(nil); string(got) != string(want) {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
-		}
+		got := header.appendJSON(nil)
+		expect.True(t, string(got) == string(want), "%s:\n got %s\nwant %s", name, got, want)
 	}
 }
 
@@ -57,9 +56,8 @@ func TestResultsAreWrittenAsTheGeneralEncoderWritesThem(t *testing.T) {
 		"full":  {TenantID: "t_acme", Status: Failed, Output: core.Raw(`{"a":"<&>"}`), Error: fail, ProducedBy: "w\"1", CompletedAt: at, Confidence: &sure, Denials: []string{"gd_1", "gd_2"}},
 	} {
 		want := expect.Of(core.Encode(&r))(t)
-		if got := r.appendJSON(nil); string(got) != string(want) {
-			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
-		}
+		got := r.appendJSON(nil)
+		expect.True(t, string(got) == string(want), "%s:\n got %s\nwant %s", name, got, want)
 	}
 	expect.Is(t, reflect.TypeFor[Result]().NumField(), 10, "a result has")
 }

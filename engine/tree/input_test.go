@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
@@ -21,15 +23,11 @@ func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
 		".envrc runs on your machine when you enter the directory with direnv, mise or asdf"; lies != want {
 		t.Errorf("told %q", lies)
 	}
-	if want := [][]string{{"web/.vscode/tasks.json", ".envrc"}, {"a.go", "z.go"}}; !reflect.DeepEqual(parts, want) {
-		t.Errorf("shown as %q", parts)
-	}
-	if lies, parts = laid(changes("a.go"), nil); lies != "" || !reflect.DeepEqual(parts, [][]string{nil}) {
-		t.Errorf("%q, %q", lies, parts)
-	}
-	if lies, parts = laid(changes(".envrc"), nil); lies == "" || !reflect.DeepEqual(parts, [][]string{{".envrc"}}) {
-		t.Errorf("%q, %q", lies, parts)
-	}
+	expect.True(t, reflect.DeepEqual(parts, [][]string{{"web/.vscode/tasks.json", ".envrc"}, {"a.go", "z.go"}}), "shown as %q", parts)
+	lies, parts = laid(changes("a.go"), nil)
+	expect.True(t, lies == "" && reflect.DeepEqual(parts, [][]string{nil}), "%q, %q", lies, parts)
+	lies, parts = laid(changes(".envrc"), nil)
+	expect.True(t, lies != "" && reflect.DeepEqual(parts, [][]string{{".envrc"}}), "%q, %q", lies, parts)
 	if lies, parts = laid(changes("a.go", "web/justfile"), []string{"justfile"}); lies != "web/justfile runs on your machine when you work on the project, whose guard names it" || len(parts) != 2 {
 		t.Errorf("%q, %q", lies, parts)
 	}
@@ -53,14 +51,11 @@ func TestABoundHoldsHoweverADiffIsCopied(t *testing.T) {
 
 func TestWhatATreeBeganWithIsTold(t *testing.T) {
 	var none *Included
-	if none.Told("ada") != "" || new(Included).Told("ada") != "" {
-		t.Error("nothing is told as something")
-	}
+	expect.True(t, none.Told("ada") == "" && new(Included).Told("ada") == "", "nothing is told as something")
 	var n Included
 	for i := range 22 {
 		n.Add(fmt.Sprintf("secrets/%d\x1b", i), 10)
 	}
-	if got := n.Told("ada"); !strings.Contains(got, " and 2 more; 220 bytes in all") || strings.Contains(got, "\x1b") {
-		t.Error(got)
-	}
+	got := n.Told("ada")
+	expect.True(t, strings.Contains(got, " and 2 more; 220 bytes in all") && !strings.Contains(got, "\x1b"), "%v", got)
 }

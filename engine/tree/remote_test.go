@@ -3,6 +3,8 @@ package tree
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestARemoteIsAnotherMachineByHTTPSOrSSHOrADirectory(t *testing.T) {
@@ -18,9 +20,8 @@ func TestARemoteIsAnotherMachineByHTTPSOrSSHOrADirectory(t *testing.T) {
 		"file:///srv/git/web.git":                 "file, host this machine, path /srv/git/web.git",
 		"ssh://git.example.org/~/web%20pages.git": "ssh, host git.example.org, path /~/web%20pages.git",
 	} {
-		if at, err := ReadRemote(url); err != nil || at.String() != want {
-			t.Errorf("%s: %q %v", url, at, err)
-		}
+		at, err := ReadRemote(url)
+		expect.True(t, err == nil && at.String() == want, "%s: %q %v", url, at, err)
 	}
 	for url, what := range map[string]string{
 		"": "a path", "/srv/git/../web.git": "this path", "/srv/-o web": "printable", "/srv/git;id": "this path", "/": "this path", "file://host/srv/web": "file:", "file:///srv/": "this path", "../web.git": "a path", "./a:b": "a path", "web": "a path", "~/web.git": "a path", "dir/x:y": "a path",
@@ -32,8 +33,7 @@ func TestARemoteIsAnotherMachineByHTTPSOrSSHOrADirectory(t *testing.T) {
 		"host:$(id)": "this path", "a@b@host:x": "this host", "ssh://host/a'b": "this path", "https://a b/c": "printable", "https://github.com/\u202ea": "printable", "https://[::1/c": "no URL",
 		"https://" + strings.Repeat("a", 1000): "1000",
 	} {
-		if at, err := ReadRemote(url); err == nil || !strings.Contains(err.Error(), "not "+what) && !strings.Contains(err.Error(), what) {
-			t.Errorf("%q: %q %v", url, at, err)
-		}
+		at, err := ReadRemote(url)
+		expect.True(t, err != nil && (strings.Contains(err.Error(), "not "+what) || strings.Contains(err.Error(), what)), "%q: %q %v", url, at, err)
 	}
 }

@@ -37,9 +37,7 @@ func TestAChangeIsFoundInItsSymbol(t *testing.T) {
 
 func TestADeletedFileIsFoundByItsOldName(t *testing.T) {
 	got := tree.Symbols([]byte("diff --git a/a.go b/a.go\ndeleted file mode 100644\n--- a/a.go\n+++ /dev/null\n@@ -1 +0,0 @@\n-func Foo() {}\ndiff --git a/b.go b/b.go\n--- a/b.go\n+++ b/b.go\n@@ -1 +1 @@\n-var a = 1\n+var a = 2\n"))
-	if len(got) != 2 || !slices.Equal(got["a.go"], []string{"func Foo"}) || !slices.Equal(got["b.go"], []string{"var a"}) {
-		t.Errorf("%q", got)
-	}
+	expect.True(t, len(got) == 2 && slices.Equal(got["a.go"], []string{"func Foo"}) && slices.Equal(got["b.go"], []string{"var a"}), "%q", got)
 }
 
 func FuzzSymbols(f *testing.F) {
@@ -48,9 +46,7 @@ func FuzzSymbols(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patch []byte) {
 		for file, all := range tree.Symbols(patch) {
 			for i, s := range all {
-				if len(s) > 80 || slices.Contains(all[:i], s) {
-					t.Errorf("%s: %q", file, s)
-				}
+				expect.True(t, len(s) <= 80 && !slices.Contains(all[:i], s), "%s: %q", file, s)
 			}
 		}
 	})

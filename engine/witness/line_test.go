@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/witness"
+	"swarmdeck/expect"
 )
 
 func read(text string) (notes []string, err error) {
@@ -70,13 +71,11 @@ func FuzzRead(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if n++; n > bytes.Count(data, []byte("\n"))+1 || len(k.Note) > len(data) {
-				t.Fatal("more than was there:", k)
-			}
+			n++
+			expect.Must(t, n <= bytes.Count(data, []byte("\n"))+1 && len(k.Note) <= len(data), "more than was there: %v", k)
 			var at int
-			if _, err := fmt.Sscanf(k.Where, "line %d", &at); err != nil || at < 1 {
-				t.Fatal(k.Where)
-			}
+			_, err := fmt.Sscanf(k.Where, "line %d", &at)
+			expect.Must(t, err == nil && at >= 1, "%v", k.Where)
 		}
 	})
 }

@@ -61,9 +61,7 @@ func (e *elsewhere) sizes(t *testing.T, name string) (all []uint64) {
 	defer e.mu.Unlock()
 	for _, l := range e.held[name] {
 		c, err := audit.ParseCheckpoint([]byte(l.Checkpoint))
-		if !errors.Is(err, audit.ErrUnsigned) {
-			t.Fatal(err)
-		}
+		expect.Must(t, errors.Is(err, audit.ErrUnsigned), "%v", err)
 		all = append(all, c.Size)
 	}
 	return all
@@ -101,18 +99,14 @@ func (w *world) act(n int) {
 func (w *world) add(name string, every int) {
 	w.T.Helper()
 	_, action, err := w.Add(w.T.Context(), root, witness.Witness{Name: name, Kind: witness.File, Path: "/elsewhere/" + name, EveryS: every})
-	if err != nil || action != "created" {
-		w.T.Fatal(action, err)
-	}
+	expect.Must(w.T, err == nil && action == "created", "%v %v", action, err)
 }
 
 func (w *world) status(name string) witness.Status {
 	w.T.Helper()
 	all := expect.Of(w.List(w.T.Context(), home))(w.T)
 	i := slices.IndexFunc(all, func(s witness.Status) bool { return s.Name == name })
-	if i < 0 {
-		w.T.Fatalf("no witness %s", name)
-	}
+	expect.Must(w.T, i >= 0, "no witness %s", name)
 	return all[i]
 }
 
@@ -139,28 +133,23 @@ func TestTheNewestCheckpointIsPublishedAtMostSoOften(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		w.act(2)
 		synctest.Wait()
-		if got := w.to.sizes(t, "a"); len(got) != 1 {
-			t.Fatal(got)
-		}
+		got := w.to.sizes(t, "a")
+		expect.Must(t, len(got) == 1, "%v", got)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2, 7}) {
-			t.Fatal(got)
-		}
+		got = w.to.sizes(t, "a")
+		expect.Must(t, slices.Equal(got, []uint64{2, 7}), "%v", got)
 		time.Sleep(time.Hour) // nothing happens: nothing is published
 		w.act(1)
 		synctest.Wait()
 		w.act(1)
 		w.Stop() // what is left goes with the end
-		if got := w.to.sizes(t, "a"); !slices.Equal(got, []uint64{2, 7, 8, 9}) {
-			t.Fatal(got)
-		}
-		if st := w.status("a"); st.Published != 4 || st.Size != 9 || st.Lag != 0 || st.Failing {
-			t.Errorf("%+v", st)
-		}
-		if r := w.report(); !r.OK || len(r.Witnesses) != 1 || r.Witnesses[0].Checkpoints != 4 || r.Witnesses[0].Newest != 9 {
-			t.Errorf("%+v", r)
-		}
+		got = w.to.sizes(t, "a")
+		expect.Must(t, slices.Equal(got, []uint64{2, 7, 8, 9}), "%v", got)
+		st := w.status("a")
+		expect.True(t, st.Published == 4 && st.Size == 9 && st.Lag == 0 && !st.Failing, "%+v", st)
+		r := w.report()
+		expect.True(t, r.OK && len(r.Witnesses) == 1 && r.Witnesses[0].Checkpoints == 4 && r.Witnesses[0].Newest == 9, "%+v", r)
 	})
 }
 
@@ -185,9 +174,7 @@ func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 		time.Sleep(2*time.Second + 4*time.Second + 8*time.Second + 16*time.Second + 32*time.Second + time.Minute)
 		synctest.Wait()
 		st = w.status("a")
-		if st.Failing || st.Attempts != 0 || st.Published == 0 || st.LastError != away.Error() || st.Lag != 0 {
-			t.Fatalf("%+v", st)
-		}
+		expect.Must(t, !st.Failing && st.Attempts == 0 && st.Published != 0 && st.LastError == away.Error() && st.Lag == 0, "%+v", st)
 		page, err := w.Ledger.List(t.Context(), home, core.Filter{Kind: "witness.*"})
 		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "witness.recovered" || page.Items[1].EventType != "witness.failing" {
 			t.Errorf("%+v %v", page.Items, err)
@@ -257,8 +244,6 @@ func TestAWitnessOfTheSamePlaceIsTheSame(t *testing.T) {
 		{witness.File, "/c", "file-2", "unchanged", 0},
 	} {
 		got, action, err := w.Add(t.Context(), root, witness.Witness{Kind: c.kind, Path: c.path, EveryS: c.every})
-		if err != nil || got.Name != c.name || action != c.action {
-			t.Errorf("%+v: %s %s %v", c, got.Name, action, err)
-		}
+		expect.True(t, err == nil && got.Name == c.name && action == c.action, "%+v: %s %s %v", c, got.Name, action, err)
 	}
 }

@@ -66,17 +66,14 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 	expect.No(t, db.Take(t.Context(), acme))
 	p := db.Part(acme)
 	asked := r.asked.Load()
-	if here, err := p.Here(t.Context()); err != nil || !slices.Equal(here, []string{acme}) {
-		t.Errorf("here are %v: %v", here, err)
-	}
+	expect.Same(t, expect.Of(p.Here(t.Context()))(t), []string{acme}, "here are")
 	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for _, name := range []store.Bucket{"few", "some", "none"} {
 			expect.Same(t, scanned(t, tx, name, 1000, false), all[name], name)
 		}
 		for _, name := range []store.Bucket{"many", "wide"} {
-			if got := scanned(t, tx, name, 1, false); got[0] != "0000" {
-				t.Errorf("first of %s: %v", name, got)
-			}
+			got := scanned(t, tx, name, 1, false)
+			expect.True(t, got[0] == "0000", "first of %s: %v", name, got)
 			expect.Same(t, scanned(t, tx, name, 3, true), all[name][len(all[name])-3:], "last of", name)
 			if got, err := tx.Get(name, []byte("9")); err != nil || got != nil {
 				t.Errorf("behind the last of %s: %q, %v", name, got, err)
@@ -87,15 +84,12 @@ func TestWhatAnEngineAsksForFirstIsReadWhenATenantIsTaken(t *testing.T) {
 	expect.Is(t, r.asked.Load()-asked, 0, "bytes were said to the server")
 	expect.No(t, p.View(t.Context(), acme, func(tx store.Tx) error {
 		for name := range sizes() {
-			if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
-				t.Errorf("%s has %d rows, want %d", name, len(got), len(all[name]))
-			}
+			got := scanned(t, tx, name, 10_000, false)
+			expect.True(t, slices.Equal(got, all[name]), "%s has %d rows, want %d", name, len(got), len(all[name]))
 		}
 		return nil
 	}))
-	if r.asked.Load() == asked {
-		t.Error("all is in memory: the bounds were not tried")
-	}
+	expect.True(t, r.asked.Load() != asked, "all is in memory: the bounds were not tried")
 }
 
 func TestABucketThatMemoryForgetsIsNotTakenForEmpty(t *testing.T) {
@@ -107,17 +101,15 @@ func TestABucketThatMemoryForgetsIsNotTakenForEmpty(t *testing.T) {
 	expect.No(t, db.Update(t.Context(), acme, func(tx store.Tx) error {
 		for range 2 {
 			for name := range sizes() {
-				if got := scanned(t, tx, name, 10_000, false); !slices.Equal(got, all[name]) {
-					t.Errorf("%s has %d rows, want %d", name, len(got), len(all[name]))
-				}
+				got := scanned(t, tx, name, 10_000, false)
+				expect.True(t, slices.Equal(got, all[name]), "%s has %d rows, want %d", name, len(got), len(all[name]))
 			}
 		}
 		return tx.Put("many", []byte("1000"), nil)
 	}))
 	expect.No(t, db.View(t.Context(), acme, func(tx store.Tx) error {
-		if got := scanned(t, tx, "many", 10_000, false); len(got) != 1001 {
-			t.Errorf("%d rows, want one more than 1000", len(got))
-		}
+		got := scanned(t, tx, "many", 10_000, false)
+		expect.True(t, len(got) == 1001, "%d rows, want one more than 1000", len(got))
 		return nil
 	}))
 }

@@ -28,18 +28,16 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	l.End()
 	time.Sleep(3 * lease)
 	var away *store.AwayError
-	if err := db.Update(t.Context(), acme, put("k", "w")); !errors.As(err, &away) || away.Place != "there" {
-		t.Errorf("an update of the one that moved: %v", err)
-	}
+	err := db.Update(t.Context(), acme, put("k", "w"))
+	expect.True(t, errors.As(err, &away) && away.Place == "there", "an update of the one that moved: %v", err)
 	if until := time.Unix(0, held.Load()); until.Before(time.Now()) {
 		t.Errorf("what is left is held until %s, %s ago", until, time.Since(until))
 	}
 	second := open(t, dsn, postgres.Options{Lease: lease})
 	defer closed(t, second)
 	expect.Err(t, second.Update(t.Context(), other, put("k", "w")), store.ErrLocked, "another takes the other tenant")
-	if err := second.Update(t.Context(), acme, put("k", "w")); !errors.As(err, &away) {
-		t.Errorf("another takes the one that moved: %v", err)
-	}
+	err = second.Update(t.Context(), acme, put("k", "w"))
+	expect.True(t, errors.As(err, &away), "another takes the one that moved: %v", err)
 	expect.No(t, db.Update(t.Context(), other, put("k", "w")))
 	if p := lost.Load(); p != nil {
 		t.Errorf("told as lost: %v", *p)

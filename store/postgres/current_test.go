@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -21,9 +22,8 @@ func current(t *testing.T) {
 	}
 	t.Setenv(postgrestest.ServerEnv, dir)
 	version := postgrestest.Start(t).SQL(t, "postgres", "show server_version_num")
-	if n, err := strconv.Atoi(version); err != nil || n < 180000 {
-		t.Fatalf("the server in %s has version %s", dir, version)
-	}
+	n, err := strconv.Atoi(version)
+	expect.Must(t, err == nil && n >= 180000, "the server in %s has version %s", dir, version)
 }
 
 func TestACurrentServerIsAsGood(t *testing.T) {
@@ -36,7 +36,6 @@ func TestACurrentServerIsAsGood(t *testing.T) {
 func again(t *testing.T, tests string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.timeout=10m", "-test.run=^("+tests+")$")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 }

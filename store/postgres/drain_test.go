@@ -31,19 +31,16 @@ func TestEnginesKnowThatOneIsStopped(t *testing.T) {
 	}
 	expect.No(t, one.Join(t.Context(), postgres.Engine{}))
 	expect.No(t, two.Join(t.Context(), postgres.Engine{}))
-	if all := seen(); !all["one"].Live || all["one"].Draining {
-		t.Errorf("%+v", all)
-	}
+	all := seen()
+	expect.True(t, all["one"].Live && !all["one"].Draining, "%+v", all)
 	expect.No(t, one.Drain(t.Context()))
-	if all := seen(); !all["one"].Draining || !all["one"].Live || all["two"].Draining {
-		t.Errorf("%+v", all)
-	}
+	all = seen()
+	expect.True(t, all["one"].Draining && all["one"].Live && !all["two"].Draining, "%+v", all)
 	// What an engine says that does not know that engines are stopped, over and over.
 	for range 2 {
 		server.SQL(t, "drain", `insert into engine as e (name, address, key, host, version, signer, until, layout) values ('old', '', '', 'deck0', 'v1', '', clock_timestamp() + interval '1 hour', 6)
 on conflict (name) do update set address = excluded.address, until = excluded.until, layout = excluded.layout, seen = clock_timestamp()`)
 	}
-	if old := seen()["old"]; !old.Live || old.Draining {
-		t.Errorf("%+v", old)
-	}
+	old := seen()["old"]
+	expect.True(t, old.Live && !old.Draining, "%+v", old)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 	"swarmdeck/store/postgres/postgrestest"
 )
 
@@ -42,7 +43,6 @@ func engineSuites(t *testing.T, short ...string) {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = "../.."
 	cmd.Env = append(os.Environ(), enginetest.DataEnv+"="+postgrestest.Start(t).Database(t, "engine"))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	expect.Must(t, err == nil, "%v\n%s", err, out)
 }

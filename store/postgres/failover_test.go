@@ -52,9 +52,8 @@ func (b *behind) next(t *testing.T) {
 	defer closed(t, next)
 	expect.No(t, next.Update(t.Context(), acme, put("next", "v")))
 	want := append(slices.Clone(b.before), "next")
-	if have, n := keys(t, next); !slices.Equal(have, want) || n != int64(len(want)) {
-		t.Errorf("%q, counter %d, want %q", have, n, want)
-	}
+	have, n := keys(t, next)
+	expect.True(t, slices.Equal(have, want) && n == int64(len(want)), "%q, counter %d, want %q", have, n, want)
 	closed(t, b.owner) // which gives up nothing of the next one's
 	expect.No(t, next.Update(t.Context(), acme, put("more", "v")))
 }
@@ -96,9 +95,8 @@ func TestAnOwnerGoesOnWithAStandbyThatHasAll(t *testing.T) {
 	primary.Kill(t)
 	standby.Promote(t)
 	expect.No(t, db.Update(t.Context(), acme, put("l", "v")))
-	if have, n := keys(t, db); len(have) != 2 || n != 2 {
-		t.Errorf("%q, counter %d", have, n)
-	}
+	have, n := keys(t, db)
+	expect.True(t, len(have) == 2 && n == 2, "%q, counter %d", have, n)
 }
 
 func TestWhoEndsGivesUpNoLeaseOfAnother(t *testing.T) {

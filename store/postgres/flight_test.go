@@ -80,9 +80,7 @@ func (s *stopped) two(told *atomic.Int64) (outcome func() (first, second error))
 			return errors.Join(err, put("second", "v")(tx))
 		})
 	}()
-	if !<-ran {
-		s.t.Error("an update does not see the one before it, which is on its way")
-	}
+	expect.True(s.t, <-ran, "an update does not see the one before it, which is on its way")
 	return func() (error, error) { return <-one, <-other }
 }
 
@@ -97,13 +95,11 @@ func TestWhatRanOnACommitThatFailsFailsWithIt(t *testing.T) {
 		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
 	}
 	s.goOn()
-	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old"}) || n != 1 {
-		t.Errorf("%q, counter %d", have, n)
-	}
+	have, n := keys(t, s.db)
+	expect.True(t, slices.Equal(have, []string{"old"}) && n == 1, "%q, counter %d", have, n)
 	expect.No(t, s.db.Update(t.Context(), acme, put("third", "v")))
-	if have, n := keys(t, s.db); !slices.Equal(have, []string{"old", "third"}) || n != 2 {
-		t.Errorf("after another: %q, counter %d", have, n)
-	}
+	have, n = keys(t, s.db)
+	expect.True(t, slices.Equal(have, []string{"old", "third"}) && n == 2, "after another: %q, counter %d", have, n)
 }
 
 func TestACommitThatIsSentAgainKeepsWhatRanOnIt(t *testing.T) {
@@ -117,9 +113,8 @@ func TestACommitThatIsSentAgainKeepsWhatRanOnIt(t *testing.T) {
 	if first != nil || second != nil || told.Load() != 2 {
 		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
 	}
-	if have, n := keys(t, s.db); !slices.Equal(have, []string{"first", "old", "second"}) || n != 3 {
-		t.Errorf("%q, counter %d", have, n)
-	}
+	have, n := keys(t, s.db)
+	expect.True(t, slices.Equal(have, []string{"first", "old", "second"}) && n == 3, "%q, counter %d", have, n)
 }
 
 func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
@@ -148,9 +143,8 @@ func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
 	}
 	r.mute.Store(false)
 	expect.No(t, errors.Join(<-first, <-second))
-	if have, n := keys(t, db); !slices.Equal(have, []string{"first", "old", "second"}) || n != 3 {
-		t.Errorf("%q, counter %d", have, n)
-	}
+	have, n := keys(t, db)
+	expect.True(t, slices.Equal(have, []string{"first", "old", "second"}) && n == 3, "%q, counter %d", have, n)
 }
 
 func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
@@ -161,9 +155,8 @@ func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
 		seen <- s.db.View(t.Context(), acme, func(tx store.Tx) error {
 			close(entered)
 			<-look
-			if v, err := tx.Get("b", []byte("first")); v != nil || err != nil {
-				t.Errorf("a view from before sees %q, %v", v, err)
-			}
+			v, err := tx.Get("b", []byte("first"))
+			expect.True(t, v == nil && err == nil, "a view from before sees %q, %v", v, err)
 			expect.Is(t, tx.Counter("n"), 1, "a view from before counts")
 			return nil
 		})
@@ -176,9 +169,8 @@ func TestNoViewSeesACommitThatIsOnItsWay(t *testing.T) {
 	defer cancel()
 	expect.Err(t, s.db.View(ctx, acme, func(store.Tx) error { return nil }), context.DeadlineExceeded, "a view that came meanwhile")
 	s.goOn()
-	if first, second := outcome(); first != nil || second != nil || <-seen != nil {
-		t.Error(first, second)
-	}
+	first, second := outcome()
+	expect.True(t, first == nil && second == nil && <-seen == nil, "%v %v", first, second)
 }
 
 func TestWhatAViewSeesIsInTheDatabase(t *testing.T) {
@@ -210,9 +202,8 @@ func TestWhatAViewSeesIsInTheDatabase(t *testing.T) {
 			wg.Go(func() {
 				for range each / 2 {
 					_, now := keys(t, db)
-					if _, there := keys(t, other); there < now {
-						t.Errorf("a view counts %d, the database has %d", now, there)
-					}
+					_, there := keys(t, other)
+					expect.True(t, there >= now, "a view counts %d, the database has %d", now, there)
 				}
 			})
 		}

@@ -33,9 +33,7 @@ func follow(t *testing.T, db *postgres.DB, dsn string) *followed {
 	var over sync.WaitGroup
 	over.Go(func() {
 		f.read.Follow(ctx, func(tenants []string) {
-			if !slices.Contains(tenants, acme) {
-				t.Errorf("told of %q", tenants)
-			}
+			expect.True(t, slices.Contains(tenants, acme), "told of %q", tenants)
 			have, _ := keys(t, f.read)
 			f.seen <- have
 		})
@@ -90,9 +88,8 @@ func TestWhoFollowsHearsOfACommitAtOnce(t *testing.T) {
 	cluster := postgrestest.Start(t)
 	dsn := cluster.Database(t, "heard")
 	f := follow(t, owner(t, dsn), dsn)
-	if took := f.median(); took > 200*time.Millisecond {
-		t.Errorf("half of the commits are seen after %v", took)
-	}
+	took := f.median()
+	expect.True(t, took <= 200*time.Millisecond, "half of the commits are seen after %v", took)
 	// A bell that is lost, with the connection that listens to it.
 	const listens = "from pg_stat_activity where query = 'listen swarmdeck'"
 	for range 3 {
@@ -113,9 +110,8 @@ func TestWhoFollowsThroughAPoolerLooks(t *testing.T) {
 	cluster.Database(t, "pooled")
 	dsn := cluster.Pooler(t).DSN("pooled")
 	f := follow(t, owner(t, dsn), dsn)
-	if took := f.median(); took > time.Second {
-		t.Errorf("half of the commits are seen after %v", took)
-	}
+	took := f.median()
+	expect.True(t, took <= time.Second, "half of the commits are seen after %v", took)
 	expect.Is(t, cluster.SQL(t, "pooled", "select count(*) from pg_stat_activity where query like 'listen%'"), "0", "connections of the pool listen")
 }
 
@@ -128,13 +124,11 @@ func TestAStandbyIsFollowedAndTakesNoWrites(t *testing.T) {
 	primary.CaughtUp(t, standby)
 	of := standby.DSN("stood")
 	f := follow(t, db, of)
-	if took := f.median(); took > time.Second {
-		t.Errorf("half of the commits are seen after %v", took)
-	}
+	took := f.median()
+	expect.True(t, took <= time.Second, "half of the commits are seen after %v", took)
 	_, err := postgres.Open(t.Context(), of, postgres.Options{})
-	if want := "is a standby: it can only be read"; !errors.Is(err, store.ErrStandby) || !strings.Contains(fmt.Sprint(err), want) {
-		t.Errorf("%v, want %q", err, want)
-	}
+	want := "is a standby: it can only be read"
+	expect.True(t, errors.Is(err, store.ErrStandby) && strings.Contains(fmt.Sprint(err), want), "%v, want %q", err, want)
 	// Once it is promoted there are commits of its own.
 	primary.Kill(t)
 	standby.Promote(t)

@@ -104,9 +104,7 @@ func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
 	for c := range callers {
 		wg.Go(func() {
 			for i := range each {
-				if err := db.Update(t.Context(), acme, put(fmt.Sprintf("%d-%03d", c, i), strings.Repeat("v", 200))); err != nil {
-					t.Errorf("update: %v", err)
-				}
+				expect.Is(t, db.Update(t.Context(), acme, put(fmt.Sprintf("%d-%03d", c, i), strings.Repeat("v", 200))), nil, "update")
 			}
 		})
 	}
@@ -119,9 +117,8 @@ func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
 	closed(t, db)
 	db = open(t, dsn, postgres.Options{})
 	defer closed(t, db)
-	if have, n := keys(t, db); len(have) != callers*each+1 || n != int64(len(have)) {
-		t.Errorf("%d records, counter %d, want %d", len(have), n, callers*each+1)
-	}
+	have, n := keys(t, db)
+	expect.True(t, len(have) == callers*each+1 && n == int64(len(have)), "%d records, counter %d, want %d", len(have), n, callers*each+1)
 }
 
 func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {

@@ -92,13 +92,11 @@ func TestARecordThatOthersPutFailsOneCommit(t *testing.T) {
 	db := owner(t, cluster.Database(t, "others"))
 	expect.No(t, db.Update(t.Context(), acme, put("a", "v")))
 	cluster.SQL(t, "others", `insert into kv select tenant, bucket, 'b', value from kv where key = 'a'`)
-	if err := db.Update(t.Context(), acme, put("b", "v")); !errors.Is(err, store.ErrUnusable) || !strings.Contains(err.Error(), "kv_pkey") {
-		t.Errorf("on a record that was not known: %v", err)
-	}
+	err := db.Update(t.Context(), acme, put("b", "v"))
+	expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(err.Error(), "kv_pkey"), "on a record that was not known: %v", err)
 	expect.No(t, db.Update(t.Context(), acme, put("b", "v")), "once it is known")
-	if have, n := keys(t, db); !slices.Equal(have, []string{"a", "b"}) || n != 2 {
-		t.Errorf("%q, counter %d", have, n)
-	}
+	have, n := keys(t, db)
+	expect.True(t, slices.Equal(have, []string{"a", "b"}) && n == 2, "%q, counter %d", have, n)
 }
 
 func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
@@ -117,9 +115,8 @@ func TestWhatCameAndWentWithinACommitIsNotWritten(t *testing.T) {
 		func(tx store.Tx) error { return tx.Put("b", []byte("again"), []byte("w")) },
 	}
 	expect.No(t, db.Update(t.Context(), acme, func(tx store.Tx) error { return errors.Join(steps[0](tx), steps[1](tx), steps[2](tx)) }))
-	if have, _ := keys(t, db); !slices.Equal(have, []string{"again", "kept"}) {
-		t.Errorf("%q", have)
-	}
+	have, _ := keys(t, db)
+	expect.True(t, slices.Equal(have, []string{"again", "kept"}), "%q", have)
 	for _, step := range steps {
 		expect.No(t, db.Update(t.Context(), acme, step))
 	}

@@ -89,9 +89,8 @@ func TestALeaseKeepsOthersAwayUntilItIsGivenUp(t *testing.T) {
 	expect.Err(t, err, store.ErrLocked, "while the first has it")
 	reader := open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
 	defer closed(t, reader)
-	if have, n := keys(t, reader); len(have) != 1 || n != 1 {
-		t.Errorf("a reader sees %q, counter %d", have, n)
-	}
+	have, n := keys(t, reader)
+	expect.True(t, len(have) == 1 && n == 1, "a reader sees %q, counter %d", have, n)
 	expect.Err(t, reader.Update(t.Context(), acme, put("l", "v")), store.ErrReadOnly, "a reader writes")
 	closed(t, first)
 	expect.No(t, second.Update(t.Context(), acme, put("l", "v")))
@@ -105,9 +104,8 @@ func TestALeaseIsRenewedWhileItsOwnerIsThere(t *testing.T) {
 	defer closed(t, first)
 	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v"))))
 	for end := time.Now().Add(3 * lease); time.Now().Before(end); time.Sleep(lease / 10) {
-		if err := second.Update(t.Context(), acme, put("l", "v")); !errors.Is(err, store.ErrLocked) {
-			t.Fatalf("while the first is there: %v", err)
-		}
+		err := second.Update(t.Context(), acme, put("l", "v"))
+		expect.Must(t, errors.Is(err, store.ErrLocked), "while the first is there: %v", err)
 	}
 }
 
@@ -131,9 +129,7 @@ func TestMigrationsRunOncePerTenant(t *testing.T) {
 			}
 			return nil
 		})
-		if (n == 2) != errors.Is(err, store.ErrUnusable) || n != 2 && err != nil {
-			t.Errorf("%d steps: %v", n, err)
-		}
+		expect.True(t, (n == 2) == errors.Is(err, store.ErrUnusable) && (n == 2 || err == nil), "%d steps: %v", n, err)
 		closed(t, db)
 	}
 }

@@ -24,21 +24,18 @@ func TestAPartWorksOnItsTenantAndLooksAtTheOthers(t *testing.T) {
 	for _, tenant := range []string{acme, "t_other"} {
 		expect.No(t, errors.Join(nobody.CreateTenant(t.Context(), tenant), nobody.Update(t.Context(), tenant, put("k", "v"))))
 	}
-	if here, err := nobody.Here(t.Context()); len(here) != 0 || err != nil {
-		t.Errorf("a part of nothing works on %q, %v", here, err)
-	}
+	here, err := nobody.Here(t.Context())
+	expect.True(t, len(here) == 0 && err == nil, "a part of nothing works on %q, %v", here, err)
 	expect.Err(t, second.Take(t.Context(), acme), store.ErrLocked, "while the first has what it made")
 	closed(t, nobody)
 	part := second.Part(acme)
-	if here, err := part.Here(t.Context()); !slices.Equal(here, []string{acme}) || err != nil {
-		t.Errorf("it works on %q, %v", here, err)
-	}
+	here, err = part.Here(t.Context())
+	expect.True(t, slices.Equal(here, []string{acme}) && err == nil, "it works on %q, %v", here, err)
 	expect.No(t, errors.Join(second.Take(t.Context(), acme), part.Update(t.Context(), acme, put("l", "v"))))
 	expect.Err(t, part.Update(t.Context(), "t_other", put("l", "v")), store.ErrLocked, "it writes to another tenant")
 	if err := part.View(t.Context(), "t_other", func(tx store.Tx) error {
-		if v, err := tx.Get("b", []byte("k")); string(v) != "v" || err != nil {
-			t.Errorf("another tenant has %q, %v", v, err)
-		}
+		v, err := tx.Get("b", []byte("k"))
+		expect.True(t, string(v) == "v" && err == nil, "another tenant has %q, %v", v, err)
 		return nil
 	}); err != nil {
 		t.Error(err)
@@ -61,9 +58,8 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v")), first.Give(acme, "second")))
 	expect.Err(t, third.Take(t.Context(), acme), store.ErrLocked, "another than the heir")
 	expect.No(t, second.Take(t.Context(), acme), "the heir")
-	if have, n := keys(t, second); len(have) != 1 || n != 1 {
-		t.Errorf("it has %q, counter %d", have, n)
-	}
+	have, n := keys(t, second)
+	expect.True(t, len(have) == 1 && n == 1, "it has %q, counter %d", have, n)
 	conn := expect.Of(pgx.Connect(t.Context(), dsn))(t)
 	defer conn.Close(context.Background())
 	_, err := conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())")
@@ -79,9 +75,7 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	expect.No(t, second.Give(acme, "nobody"))
 	await := time.Now().Add(3 * lease)
 	for third.Take(t.Context(), acme) != nil {
-		if time.Now().After(await) {
-			t.Fatal("it is nobody's for ever")
-		}
+		expect.Must(t, !time.Now().After(await), "it is nobody's for ever")
 		time.Sleep(lease / 20)
 	}
 }

@@ -34,9 +34,8 @@ func TestARoleThatOwnsNothingWorksOnTablesOfAnother(t *testing.T) {
 		db.Update(t.Context(), acme, func(tx store.Tx) error { return tx.Delete("b", []byte("k")) }),
 		db.Update(t.Context(), acme, put("l", "v"))))
 	reader := open(t, as(dsn, "reader"), postgres.Options{Options: store.Options{ReadOnly: true}})
-	if have, n := keys(t, reader); len(have) != 1 || n != 2 {
-		t.Errorf("the reader sees %q, counter %d", have, n)
-	}
+	have, n := keys(t, reader)
+	expect.True(t, len(have) == 1 && n == 2, "the reader sees %q, counter %d", have, n)
 	closed(t, reader)
 	closed(t, db)
 }

@@ -44,18 +44,16 @@ func TestAnOwnerThatIsHeardButHearsNothingKeepsNoTenant(t *testing.T) {
 	var idle sync.WaitGroup
 	for range 8 { // connections that have just been heard, too
 		idle.Go(func() {
-			if _, err := owner.Tenants(t.Context()); err != nil {
-				t.Error(err)
-			}
+			_, err := owner.Tenants(t.Context())
+			expect.True(t, err == nil, "%v", err)
 		})
 	}
 	idle.Wait()
 	r.deaf.Store(true)
 	ends := cluster.SQL(t, "heard", "select until from owner")
 	for cluster.SQL(t, "heard", "select until <= clock_timestamp() from owner") != "t" {
-		if now := cluster.SQL(t, "heard", "select until from owner"); now != ends {
-			t.Fatalf("its lease was to end at %s, and was made longer to %s", ends, now)
-		}
+		now := cluster.SQL(t, "heard", "select until from owner")
+		expect.Must(t, now == ends, "its lease was to end at %s, and was made longer to %s", ends, now)
 	}
 	r.deaf.Store(false)
 	closed(t, owner)

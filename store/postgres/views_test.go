@@ -30,9 +30,8 @@ func TestAViewShowsTextAsItIs(t *testing.T) {
 	})))
 	want := "plain\n\"quoted\"\nÄÖ 你好 🐝\nä 😀\n\ufffd\na\ufffd\ufffdb\n\\u0000\n\\\ufffd\n\\\\u0000 \n\t\n''; drop table kv"
 	expect.Is(t, cluster.SQL(t, "views", "select title from swarmdeck_tasks"), want, "titles")
-	if got := cluster.SQL(t, "views", "select distinct tenant_id, priority, created_at at time zone 'UTC', completed_at is null from swarmdeck_tasks"); got != "t_acme|50|2026-11-27 11:44:00.123456|t" {
-		t.Error(got)
-	}
+	got := cluster.SQL(t, "views", "select distinct tenant_id, priority, created_at at time zone 'UTC', completed_at is null from swarmdeck_tasks")
+	expect.True(t, got == "t_acme|50|2026-11-27 11:44:00.123456|t", "%v", got)
 }
 
 func TestARoleMaySeeTheViewsAlone(t *testing.T) {

@@ -147,29 +147,22 @@ func TestACopyIsWholeOrNothing(t *testing.T) {
 		mark := store.AwayError{Tenant: acme, Copy: "first", Place: "there"}
 		refused := errors.New("not equal")
 		_, err := transfer.Copy(t.Context(), a, b, mark, transfer.Options{Prove: func(context.Context, store.Tx, store.Store) error { return refused }})
-		if !errors.Is(err, refused) {
-			t.Fatalf("unproven: %v", err)
-		}
+		expect.Must(t, errors.Is(err, refused), "unproven: %v", err)
 		no(t, b.Close())
 		b = to()
 		var away *store.AwayError
-		if err := b.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.As(err, &away) || !errors.Is(err, store.ErrNoTenant) || away.Moved {
-			t.Errorf("a look at half a copy: %v", err)
-		}
-		if err := b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }); !errors.As(err, &away) {
-			t.Errorf("an update of half a copy: %v", err)
-		}
+		err = b.View(t.Context(), acme, func(store.Tx) error { return nil })
+		expect.True(t, errors.As(err, &away) && errors.Is(err, store.ErrNoTenant) && !away.Moved, "a look at half a copy: %v", err)
+		err = b.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil })
+		expect.True(t, errors.As(err, &away), "an update of half a copy: %v", err)
 		expect.Err(t, b.CreateTenant(t.Context(), acme), store.ErrTenantExists, "a tenant over half a copy")
-		if all, err := b.Tenants(t.Context()); err != nil || len(all) != 0 {
-			t.Errorf("tenants: %q, %v", all, err)
-		}
+		all, err := b.Tenants(t.Context())
+		expect.True(t, err == nil && len(all) == 0, "tenants: %q, %v", all, err)
 		no(t, a.Update(t.Context(), acme, func(tx store.Tx) error { return tx.Delete("b0", []byte("00001")) }))
 		mark.Copy = "second"
 		n, err := transfer.Copy(t.Context(), a, b, mark, transfer.Options{})
 		no(t, err)
-		if n.Records < 9000 {
-			t.Errorf("copied %+v", n)
-		}
+		expect.True(t, n.Records >= 9000, "copied %+v", n)
 		no(t, b.Close())
 		b = to()
 		if got := contents(t, b); !maps.Equal(contents(t, a), got) || len(got) < 9000 {
@@ -191,15 +184,12 @@ func marks(id string) (mark, gone store.AwayError) {
 func moved(t testing.TB, st store.Store) {
 	t.Helper()
 	var away *store.AwayError
-	if err := st.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }); !errors.As(err, &away) || !away.Moved || away.Place != "two" {
-		t.Errorf("an update where it was: %v", err)
-	}
-	if err := st.View(t.Context(), acme, func(store.Tx) error { return nil }); !errors.As(err, &away) {
-		t.Errorf("a look where it was: %v", err)
-	}
-	if all, err := st.Tenants(t.Context()); err != nil || len(all) != 0 {
-		t.Errorf("tenants where it was: %q, %v", all, err)
-	}
+	err := st.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil })
+	expect.True(t, errors.As(err, &away) && away.Moved && away.Place == "two", "an update where it was: %v", err)
+	err = st.View(t.Context(), acme, func(store.Tx) error { return nil })
+	expect.True(t, errors.As(err, &away), "a look where it was: %v", err)
+	all, err := st.Tenants(t.Context())
+	expect.True(t, err == nil && len(all) == 0, "tenants where it was: %q, %v", all, err)
 }
 
 func TestAMoveLosesNothingThatWasAcknowledged(t *testing.T) {
@@ -225,27 +215,19 @@ func TestAMoveLosesNothingThatWasAcknowledged(t *testing.T) {
 		no(t, err)
 		all.Wait()
 		var away *store.AwayError
-		if !errors.As(w.err, &away) || *away != gone {
-			t.Errorf("the writers ended with %v", w.err)
-		}
+		expect.True(t, errors.As(w.err, &away) && *away == gone, "the writers ended with %v", w.err)
 		got := contents(t, b)
-		if len(w.good) < 50 || proved != 1 {
-			t.Errorf("%d keys were written meanwhile, proved %d times", len(w.good), proved)
-		}
+		expect.True(t, len(w.good) >= 50 && proved == 1, "%d keys were written meanwhile, proved %d times", len(w.good), proved)
 		for key, value := range w.good {
 			expect.Is(t, got[key], value, key)
 		}
-		if len(got) < 9000 {
-			t.Errorf("%d records", len(got))
-		}
+		expect.True(t, len(got) >= 9000, "%d records", len(got))
 		moved(t, a)
 		no(t, a.Close())
 		moved(t, from())
 		no(t, b.Close())
 		b = to()
-		if !maps.Equal(contents(t, b), got) {
-			t.Error("another after it was opened again")
-		}
+		expect.True(t, maps.Equal(contents(t, b), got), "another after it was opened again")
 		no(t, b.Update(t.Context(), acme, func(tx store.Tx) error { return tx.Delete("b1", []byte("00002")) }))
 	})
 }
@@ -274,21 +256,16 @@ func TestAMoveThatWasCutOffAtItsLastStepIsFinished(t *testing.T) {
 			t.Errorf("finished by another move: %v, %v", there, err)
 		}
 		for range 2 {
-			if there, err := transfer.Finish(t.Context(), b, gone); err != nil || !there {
-				t.Errorf("finished: %v, %v", there, err)
-			}
+			there, err := transfer.Finish(t.Context(), b, gone)
+			expect.True(t, err == nil && there, "finished: %v, %v", there, err)
 		}
-		if !maps.Equal(contents(t, b), want) {
-			t.Error("another than it was")
-		}
+		expect.True(t, maps.Equal(contents(t, b), want), "another than it was")
 		// And back, to where the rest of it lies.
 		back, left := marks("back")
 		left.Place = "one"
 		_, err := transfer.Move(t.Context(), b, a, back, left, transfer.Options{})
 		no(t, err)
-		if !maps.Equal(contents(t, a), want) {
-			t.Error("another once it is back")
-		}
+		expect.True(t, maps.Equal(contents(t, a), want), "another once it is back")
 		no(t, a.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }))
 	})
 }
@@ -307,9 +284,7 @@ func TestAMoveThatIsRefusedLeavesTheTenantWhereItIs(t *testing.T) {
 		no(t, a.Update(t.Context(), acme, func(tx store.Tx) error { tx.Add("n", 1); return nil }))
 		cancel()
 		all.Wait()
-		if !errors.Is(w.err, context.Canceled) {
-			t.Errorf("the writers ended with %v", w.err)
-		}
+		expect.Err(t, w.err, context.Canceled, "the writers ended with")
 		if l, err := a.Leave(t.Context(), acme); err != nil {
 			t.Errorf("it can't leave any more: %v", err)
 		} else {

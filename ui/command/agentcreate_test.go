@@ -19,12 +19,9 @@ func TestAnAgentIsMadeLikeAnother(t *testing.T) {
 		"agent create ed --project q --like ada --dir /": "[cat -u] /",
 	} {
 		got := d.object(line)
-		if fmt.Sprint(got["command"], " ", got["dir"]) != want || fmt.Sprint(got["runtime"]) != "exec" {
-			t.Errorf("%s: %v", line, got)
-		}
-		if a := fmt.Sprint(got["env"]); strings.Contains(want, "cat -u") != (a == "map[A:[hidden]]") {
-			t.Errorf("%s: its environment is %s", line, a)
-		}
+		expect.True(t, fmt.Sprint(got["command"], " ", got["dir"]) == want && fmt.Sprint(got["runtime"]) == "exec", "%s: %v", line, got)
+		a := fmt.Sprint(got["env"])
+		expect.True(t, strings.Contains(want, "cat -u") == (a == "map[A:[hidden]]"), "%s: its environment is %s", line, a)
 	}
 	for line, want := range map[string]string{
 		"agent create x --project p --like ada -- cat":         "like",
@@ -33,13 +30,11 @@ func TestAnAgentIsMadeLikeAnother(t *testing.T) {
 		"agent create x --project p --role r":                  "command",
 		"agent create a_b --project p -- cat":                  "name",
 	} {
-		if code, message, details := d.fails(2, line); code != "INVALID_INPUT" || details["field"] != want {
-			t.Errorf("%s: %s %s %v", line, code, message, details)
-		}
+		code, message, details := d.fails(2, line)
+		expect.True(t, code == "INVALID_INPUT" && details["field"] == want, "%s: %s %s %v", line, code, message, details)
 	}
-	if code, _, _ := d.fails(1, "agent create x --project p --like nobody"); code != "NOT_FOUND" {
-		t.Errorf("like nobody: %s", code)
-	}
+	code, _, _ := d.fails(1, "agent create x --project p --like nobody")
+	expect.True(t, code == "NOT_FOUND", "like nobody: %s", code)
 	d.write("table", "schema: 1\nname: tiny\nrules:\n  - {id: all, gates: [tool.call], when: \"true\", decision: approve, reason_code: tiny.all, risk: low}\n")
 	expect.Row(t, d.object("policy propose table --kind rules"), "kind", "rules", "name", "tiny")
 }

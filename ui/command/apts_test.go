@@ -60,12 +60,10 @@ func gateShows(t *testing.T, d *deck) {
 	d.line("approval defer " + id + " --for 5m")
 	bob := d.person("bob", operator.Approver)
 	d.line("approval escalate " + id + " --to bob --reason 'your call'")
-	if code, _, _ := d.fails(1, "approval deny "+id+" --reason no"); code != "DENIED" {
-		t.Error("it was escalated, and anyone denied it")
-	}
-	if _, message, _ := d.fails(2, "approval deny "+id+bob); !strings.Contains(message, "reason") {
-		t.Error(message)
-	}
+	code, _, _ := d.fails(1, "approval deny "+id+" --reason no")
+	expect.True(t, code == "DENIED", "it was escalated, and anyone denied it")
+	_, message, _ := d.fails(2, "approval deny "+id+bob)
+	expect.True(t, strings.Contains(message, "reason"), "%v", message)
 	d.line("approval deny " + id + " --reason 'not this one'" + bob)
 	for _, event := range []string{"approval.opened", "approval.deferred", "approval.escalated", "approval.denied"} {
 		expect.Is(t, len(d.objects("audit list --kind "+event)), 1, event)
@@ -84,9 +82,7 @@ func stopsAtOnce(t *testing.T, d *deck) {
 	t.Logf("frozen and cancelled after %s", time.Since(began).Round(time.Millisecond))
 	d.line("estop off --reason 'it is out'")
 	for _, event := range []string{"estop.on", "task.cancel_requested", "estop.off"} {
-		if len(d.objects("audit list --kind "+event)) == 0 {
-			t.Errorf("%s is not on record", event)
-		}
+		expect.True(t, len(d.objects("audit list --kind "+event)) != 0, "%s is not on record", event)
 	}
 }
 
@@ -111,16 +107,14 @@ func when(t *testing.T, v any) time.Time {
 func authority(t *testing.T, d *deck) {
 	viv, ann, bob := d.person("viv", operator.Viewer), d.person("ann", operator.Approver), d.person("bob", operator.Approver)
 	_, id := d.destructive("", "rm", "-r", "x")
-	if _, message, _ := d.fails(1, "approval approve "+id+" --reason x"+viv); !strings.Contains(message, "approver") {
-		t.Errorf("a viewer is not told which role is missing: %s", message)
-	}
+	_, message, _ := d.fails(1, "approval approve "+id+" --reason x"+viv)
+	expect.True(t, strings.Contains(message, "approver"), "a viewer is not told which role is missing: %s", message)
 	d.worker("grave", asker[len("#!/bin/sh\n"):])
 	d.line("agent assign grave go")
 	grave := str(d.until("approval list --open --agent grave", "status", "open")["approval_id"])
 	expect.Row(t, d.object("approval approve "+grave+" --reason one"+ann), "status", "open")
-	if code, _, _ := d.fails(1, "approval approve "+grave+" --reason again"+ann); code != "DENIED" {
-		t.Error("one person counted twice")
-	}
+	code, _, _ := d.fails(1, "approval approve "+grave+" --reason again"+ann)
+	expect.True(t, code == "DENIED", "one person counted twice")
 	d.line("operator away --to viv --for 1h" + bob)
 	expect.Row(t, d.object("approval approve "+grave+" --reason two"+bob), "status", "approved")
 }
@@ -129,9 +123,7 @@ func log(t *testing.T, d *deck) {
 	_, id := d.destructive("", "rm", "-r", "x")
 	d.line("approval deny " + id + " --reason no")
 	says(t, d.line("audit verify"), "ok")
-	if len(d.objects("audit list --match "+id)) == 0 {
-		t.Error("it is not found")
-	}
+	expect.True(t, len(d.objects("audit list --match "+id)) != 0, "it is not found")
 	for _, format := range []string{"jsonl", "csv"} {
 		says(t, d.line("audit export --format "+format), "approval.denied")
 	}
@@ -163,12 +155,9 @@ func redirects(t *testing.T, d *deck) {
 	d.line("approval deny " + id + " --reason no")
 	task := str(d.object("task list --status blocked")["task_id"])
 	again := d.object("task retry " + task)
-	if next := d.asked(str(again["task_id"]), id); next == id {
-		t.Error("the old answer was taken for the new task")
-	}
-	if code, _, _ := d.fails(1, "approval approve "+id+" --reason yes"); code != "CONFLICT" {
-		t.Error("what was denied could be approved")
-	}
+	expect.True(t, d.asked(str(again["task_id"]), id) != id, "the old answer was taken for the new task")
+	code, _, _ := d.fails(1, "approval approve "+id+" --reason yes")
+	expect.True(t, code == "CONFLICT", "what was denied could be approved")
 }
 
 func kills(t *testing.T, d *deck) {
@@ -176,9 +165,7 @@ func kills(t *testing.T, d *deck) {
 	d.line("agent assign stubborn go")
 	d.until("agent show stubborn", "status", "busy")
 	state := d.object("estop on --reason fire")
-	if state["on"] != true {
-		t.Fatalf("%v", state)
-	}
+	expect.Must(t, state["on"] == true, "%v", state)
 	d.untilIt("estop show", "nobody who has not confirmed", func(s map[string]any) bool {
 		waiting, _ := s["waiting"].([]any)
 		return s["on"] == true && len(waiting) == 0
@@ -218,25 +205,21 @@ func lastEvents(t *testing.T, d *deck) {
 	for n := range 30 {
 		d.line(fmt.Sprintf("bus publish alarm '{\"n\":%d}'", n))
 	}
-	if got := d.objects("audit list --page-size 100"); len(got) < 30 {
-		t.Errorf("%d events", len(got))
-	}
+	got := d.objects("audit list --page-size 100")
+	expect.True(t, len(got) >= 30, "%d events", len(got))
 	says(t, d.line("audit export --format csv"), "message")
 	says(t, d.line("audit export --format jsonl"), "message")
 	d.line("notice add pager --on approval -- true")
 	d.line("notice add hook --on failure --url https://example.org/hook")
-	if got := d.objects("notice list"); len(got) != 2 {
-		t.Errorf("%v", got)
-	}
+	got = d.objects("notice list")
+	expect.True(t, len(got) == 2, "%v", got)
 }
 
 func blanket(t *testing.T, d *deck) {
 	asked := d.object("grant request --server exec --tool fs.write --expires 1h --max-uses 2 --reason 'nightly'")
 	d.line("approval approve " + str(asked["approval_id"]))
 	grant := d.object("grant list")
-	if grant["max_uses"] != 2.0 || grant["expires_at"] == "" {
-		t.Errorf("%v", grant)
-	}
+	expect.True(t, grant["max_uses"] == 2.0 && grant["expires_at"] != "", "%v", grant)
 	d.line("grant revoke " + str(grant["rule_id"]))
 	for _, event := range []string{"rule.added", "rule.revoked"} {
 		expect.Is(t, len(d.objects("audit list --kind "+event)), 1, event)
@@ -247,9 +230,8 @@ func watch(t *testing.T, d *deck) {
 	task, id := d.destructive("", "rm", "-r", "x")
 	d.line("task cancel " + task + " --reason 'no longer needed'")
 	a := d.until("approval show "+id, "status", "void")
-	if _, is := a["answered_at"]; is {
-		t.Errorf("a void one was answered: %v", a)
-	}
+	_, is := a["answered_at"]
+	expect.True(t, !is, "a void one was answered: %v", a)
 	if code, message, details := d.fails(1, "approval approve "+id+" --reason x"); code != "CONFLICT" || !strings.Contains(message, "void since") || details["voided_at"] == nil || details["answered_at"] != nil {
 		t.Errorf("%s %s %v", code, message, details)
 	}

@@ -40,7 +40,5 @@ func TestReadingTheKeysTakesFewTrees(t *testing.T) {
 	keys := testing.AllocsPerRun(5, func() {
 		expect.Of(command.LoadKeys(none))(t)
 	})
-	if keys > 5*tree {
-		t.Errorf("reading the keys allocates %.0f times, a tree of commands %.0f", keys, tree)
-	}
+	expect.True(t, keys <= 5*tree, "reading the keys allocates %.0f times, a tree of commands %.0f", keys, tree)
 }

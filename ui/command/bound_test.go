@@ -26,9 +26,7 @@ func (d *deck) asked(task, before string) string {
 	d.t.Helper()
 	shown := d.until("task show "+task, "waiting", "approval")
 	id := shown["approval_id"].(string)
-	if id == before {
-		d.t.Fatalf("task %s still waits for %s", task, id)
-	}
+	expect.Must(d.t, id != before, "task %s still waits for %s", task, id)
 	return id
 }
 
@@ -57,14 +55,11 @@ func TestWhatWasApprovedIsWhatRuns(t *testing.T) {
 	for _, want := range []string{"against what was approved in " + first, "  -echo two\n", "evil"} {
 		expect.Has(t, card, want, "the card lacks")
 	}
-	if strings.Contains(card, "\x1b[31m") {
-		t.Errorf("an escape sequence came through: %q", card)
-	}
+	expect.True(t, !strings.Contains(card, "\x1b[31m"), "an escape sequence came through: %q", card)
 	d.line("approval approve " + third + " --reason fine")
 	d.until("task show "+task, "status", "succeeded")
-	if left, _ := filepath.Glob(filepath.Join(d.dir, "spill", "approved", "runs", "*")); len(left) != 0 {
-		t.Errorf("copies are left: %q", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(d.dir, "spill", "approved", "runs", "*"))
+	expect.True(t, len(left) == 0, "copies are left: %q", left)
 }
 
 func TestAFileThatAnEarlierTaskMakesIsAskedAbout(t *testing.T) {
@@ -72,9 +67,8 @@ func TestAFileThatAnEarlierTaskMakesIsAskedAbout(t *testing.T) {
 	input := core.MustEncode(map[string]any{"argv": []string{"sh", "-c", "until test -e go; do sleep 0.02; done; echo echo made >job.sh"}})
 	maker := d.object(fmt.Sprintf("task dispatch --kind exec.run --input '%s'", input))["task_id"].(string)
 	task, first := d.destructive("--after "+maker, "sh", "-c", "rm -rf gone; sh job.sh")
-	if card := d.line("approval show " + first); strings.Contains(card, "file  ") {
-		t.Errorf("a file that is not there is on the card:\n%s", card)
-	}
+	card := d.line("approval show " + first)
+	expect.True(t, !strings.Contains(card, "file  "), "a file that is not there is on the card:\n%s", card)
 	d.line("approval approve " + first + " --reason fine")
 	d.no(os.WriteFile(filepath.Join(d.dir, "go"), nil, 0o600))
 	d.until("approval show "+first, "status", "void")
@@ -89,9 +83,8 @@ func TestAnEditedCommandIsBoundToItsOwnFiles(t *testing.T) {
 	task, id := d.destructive("", "sh", "-c", "rm -rf gone; sh job.sh")
 	d.line("approval approve " + id + ` --reason fine --edit '{"argv":["sh","other.sh"]}'`)
 	d.until("task show "+task, "status", "succeeded")
-	if card := d.line("approval show " + id); !strings.Contains(card, "file  other.sh") || strings.Contains(card, "file  job.sh") {
-		t.Errorf("%s", card)
-	}
+	card := d.line("approval show " + id)
+	expect.True(t, strings.Contains(card, "file  other.sh") && !strings.Contains(card, "file  job.sh"), "%s", card)
 }
 
 func TestAnExactRuleDoesNotCoverAnotherContent(t *testing.T) {

@@ -12,17 +12,14 @@ func TestABudgetIsOfAnAgentThatIsThere(t *testing.T) {
 	d.line("tenant create t_test")
 	d.line("tenant create t_other")
 	d.line("agent create bob --tenant t_other --project p -- true")
-	if code, message, _ := d.fails(1, "budget set agent:nobody --tasks 1 --tenant t_test"); code != "NOT_FOUND" || !strings.Contains(message, "nobody") {
-		t.Errorf("%s %s", code, message)
-	}
-	if code, message, _ := d.fails(1, "budget set agent:bob --tasks 1 --tenant t_test"); code != "DENIED" {
-		t.Errorf("another tenant's: %s %s", code, message)
-	}
+	code, message, _ := d.fails(1, "budget set agent:nobody --tasks 1 --tenant t_test")
+	expect.True(t, code == "NOT_FOUND" && strings.Contains(message, "nobody"), "%s %s", code, message)
+	code, message, _ = d.fails(1, "budget set agent:bob --tasks 1 --tenant t_test")
+	expect.True(t, code == "DENIED", "another tenant's: %s %s", code, message)
 	expect.Has(t, d.line("audit list --kind tenant.violation --tenant t_test -o json"), "bob", "not in the log")
 	d.line("budget set agent:bob --tasks 1 --tenant t_other")
 	d.line("agent delete bob --yes --tenant t_other")
 	d.line("budget set agent:bob --tasks 0 --tenant t_other") // its budget may outlive it, and goes
-	if out := d.line("budget list --tenant t_other"); strings.Contains(out, "bob") {
-		t.Errorf("still there: %s", out)
-	}
+	out := d.line("budget list --tenant t_other")
+	expect.True(t, !strings.Contains(out, "bob"), "still there: %s", out)
 }

@@ -28,44 +28,37 @@ func (w *walk) messages() {
 	w.line(`bus publish nav.failed '{"text":"\u001b]0;owned\u0007\u202e"}' --type error`)
 	w.do("bus list --topic nav.* --page 1")
 	w.text("bus list", "MESSAGE", "nav.complete", "published", str(made["message_id"]))
-	if got := w.do("bus show " + str(made["message_id"])); got["status"] != "published" || got["payload"].(map[string]any)["location"] != "kitchen" {
-		t.Errorf("show: %v", got)
-	}
-	if all := w.objects("bus topics"); len(all) != 2 || all[0]["topic"] != "nav.failed" || all[1]["subscribers"] != 1.0 || all[1]["lag"] != 2.0 {
-		t.Errorf("topics: %v", all)
-	}
+	got := w.do("bus show " + str(made["message_id"]))
+	expect.True(t, got["status"] == "published" && got["payload"].(map[string]any)["location"] == "kitchen", "show: %v", got)
+	all := w.objects("bus topics")
+	expect.True(t, len(all) == 2 && all[0]["topic"] == "nav.failed" && all[1]["subscribers"] == 1.0 && all[1]["lag"] == 2.0, "topics: %v", all)
 	w.do("bus topics")
 	w.text("bus topics", "nav.failed", "LAG")
 	w.text("bus subscriptions", "indexer", "nav.>", "closed")
 	expect.Row(t, w.do("bus subscriptions"), "name", "indexer", "lag", 2.0, "durable", true)
 	expect.Has(t, w.line("bus consume indexer --count 1"), `nav.complete event ann: {"location":"kitchen"}`, "consume")
-	if all := w.objects("bus consume indexer"); len(all) != 1 || all[0]["topic"] != "nav.failed" {
-		t.Errorf("consume: %v", all)
-	}
+	all = w.objects("bus consume indexer")
+	expect.True(t, len(all) == 1 && all[0]["topic"] == "nav.failed", "consume: %v", all)
 	w.text("bus tail nav.>", "nav.failed")
-	if all := w.objects("bus tail --count 1"); len(all) != 1 || all[0]["topic"] != "nav.failed" {
-		t.Errorf("tail: %v", all)
-	}
+	all = w.objects("bus tail --count 1")
+	expect.True(t, len(all) == 1 && all[0]["topic"] == "nav.failed", "tail: %v", all)
 	w.do("bus tail sys.agent.*")
 	w.do("bus unsubscribe indexer")
 
 	w.do(`bus send bob '{"n":1}' --from ann`)
 	w.line(`bus send bob '{"n":2}' --priority 1 --ttl 100`)
-	if all := w.objects("bus read bob --peek"); len(all) != 2 || all[0]["priority"] != 1.0 || all[0]["status"] != "open" {
-		t.Errorf("peek: %v", all)
-	}
+	all = w.objects("bus read bob --peek")
+	expect.True(t, len(all) == 2 && all[0]["priority"] == 1.0 && all[0]["status"] == "open", "peek: %v", all)
 	w.text("bus read bob --peek", "@bob", "open")
-	if all := w.objects("bus read bob --count 1"); len(all) != 1 || all[0]["ttl"] != 100.0 || all[0]["status"] != "read" {
-		t.Errorf("read: %v", all)
-	}
+	all = w.objects("bus read bob --count 1")
+	expect.True(t, len(all) == 1 && all[0]["ttl"] == 100.0 && all[0]["status"] == "read", "read: %v", all)
 	w.do("bus read bob")
 
 	ask := w.do(`bus send bob '{}' --type request --from ann`)
 	w.text("bus list --status unanswered", "no answer for")
 	expect.Row(t, w.do(fmt.Sprintf(`bus reply %s '{"ok":true}'`, ask["message_id"])), "message_type", "response", "correlation_id", ask["correlation_id"])
-	if code, _, _ := w.fails(1, fmt.Sprintf(`bus reply %s '{}' --error`, ask["message_id"])); code != "CONFLICT" {
-		t.Errorf("answered twice: %s", code)
-	}
+	code, _, _ := w.fails(1, fmt.Sprintf(`bus reply %s '{}' --error`, ask["message_id"]))
+	expect.True(t, code == "CONFLICT", "answered twice: %s", code)
 	w.line("bus read bob")
 	w.request()
 
@@ -99,15 +92,12 @@ func (w *walk) request() {
 		}()
 		code, out, stderr := w.run("-o", "json", "bus", "request", "bob", `{"skill":"detect"}`, "--timeout", "10s")
 		<-answered
-		if code != c.code || !strings.Contains(out, c.want) {
-			t.Errorf("request %s: exit %d %s%s", c.flag, code, out, stderr)
-		}
+		expect.True(t, code == c.code && strings.Contains(out, c.want), "request %s: exit %d %s%s", c.flag, code, out, stderr)
 		w.line("bus read bob")
 	}
 	w.used["bus request"] = true
-	if code, message, _ := w.fails(4, "bus request bob '{}' --timeout 20ms"); code != "UNAVAILABLE" || !strings.Contains(message, "no response") {
-		t.Errorf("unanswered: %s %s", code, message)
-	}
+	code, message, _ := w.fails(4, "bus request bob '{}' --timeout 20ms")
+	expect.True(t, code == "UNAVAILABLE" && strings.Contains(message, "no response"), "unanswered: %s %s", code, message)
 	w.line("bus read bob")
 }
 
@@ -177,9 +167,7 @@ func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
 				if strings.Contains(string(text), fmt.Sprintf(`{"n":%d}`, i)) && strings.Contains(string(text), `{"n":0}`) {
 					break
 				}
-				if ctx.Err() != nil {
-					t.Fatalf("%s: %d does not come\n%s", line, i, text)
-				}
+				expect.Must(t, ctx.Err() == nil, "%s: %d does not come\n%s", line, i, text)
 				time.Sleep(5 * time.Millisecond)
 			}
 		}
@@ -210,13 +198,10 @@ func TestCompletionKnowsTheBus(t *testing.T) {
 		"bus list --status ":      "unanswered",
 		"bus list --kind ":        "response",
 	} {
-		if got := d.complete(line); !slices.Contains(got, want) {
-			t.Errorf("%q offers %v, want %s", line, got, want)
-		}
+		got := d.complete(line)
+		expect.True(t, slices.Contains(got, want), "%q offers %v, want %s", line, got, want)
 	}
-	if got := d.complete("bus read "); slices.Contains(got, "broadcast") {
-		t.Error("broadcast has no mailbox")
-	}
+	expect.True(t, !slices.Contains(d.complete("bus read "), "broadcast"), "broadcast has no mailbox")
 }
 
 func split(t *testing.T, line string) []string {

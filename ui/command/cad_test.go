@@ -12,9 +12,8 @@ import (
 // cads uses the commands about CAD agents.
 func (w *walk) cads() {
 	t := w.t
-	if all := w.objects("cad roles"); len(all) != 6 || all[0]["name"] != "designer" || all[0]["allowed_operations"] == nil {
-		t.Errorf("roles: %v", all)
-	}
+	all := w.objects("cad roles")
+	expect.True(t, len(all) == 6 && all[0]["name"] == "designer" && all[0]["allowed_operations"] != nil, "roles: %v", all)
 	expect.Row(t, w.do("cad roles validator"), "name", "validator", "builtin", true)
 	w.text("cad roles", "integrator", "built in")
 	expect.Row(t, w.do("cad agent create mona --role modeler --workspace ws_part"), "agent_id", "mona", "status", "idle", "workspace_id", "ws_part", "operation_count", 0.0)
@@ -52,9 +51,8 @@ func (w *walk) cads() {
 		t.Errorf("op: %v", made)
 	}
 	solid := w.do(`cad op mona solid.extrude '{"entity_ids":["ws_part_circle_1"],"distance":5}'`)
-	if v := solid["data"].(map[string]any)["volume"].(float64); v < 1569 || v > 1572 {
-		t.Errorf("volume %v", v)
-	}
+	v := solid["data"].(map[string]any)["volume"].(float64)
+	expect.True(t, v >= 1569 && v <= 1572, "volume %v", v)
 	w.text(`cad op mona entity.list '{"entity_type":"solid"}'`, "entity.list by mona in ws_part: done", "total_count  1")
 	if got := w.do("cad agent show mona"); got["success_count"] != 4.0 || got["error_count"] != 2.0 || fmt.Sprint(got["created_entities"]) != "[ws_part_circle_1 ws_part_solid_1]" {
 		t.Errorf("show: %v", got)
@@ -81,13 +79,11 @@ func (w *walk) cads() {
 	expect.Row(t, asked, "from_agent_id", "mona", "message_type", "request", "read", false)
 	w.do(`cad message vera mona response '{"request_id":"` + str(asked["message_id"]) + `","status":"success"}'`)
 	w.do(`cad message vera broadcast broadcast '{"announcement":"status_update"}'`)
-	if got := w.objects("cad messages mona"); len(got) != 2 || got[0]["message_type"] != "broadcast" {
-		t.Errorf("messages: %v", got)
-	}
+	got := w.objects("cad messages mona")
+	expect.True(t, len(got) == 2 && got[0]["message_type"] == "broadcast", "messages: %v", got)
 	expect.Row(t, w.do("cad messages vera --mark-read"), "message_id", asked["message_id"], "read", true)
-	if got := w.objects("cad messages vera --status unread"); len(got) != 0 {
-		t.Errorf("unread: %v", got)
-	}
+	got = w.objects("cad messages vera --status unread")
+	expect.True(t, len(got) == 0, "unread: %v", got)
 	w.text("cad messages vera", "validate_component", "yes")
 
 	w.do("cad workspace create ws_copy --base ws_part --name 'A copy'")
@@ -98,9 +94,8 @@ func (w *walk) cads() {
 		t.Errorf("entities: %v", got)
 	}
 	w.text("cad workspace entities ws_copy", "ws_part_circle_1", "circle")
-	if got := w.objects("cad workspace history ws_part --page 1"); len(got) != 4 || got[0]["method"] != "solid.extrude" || got[3]["total_count"] != 3.0 {
-		t.Errorf("history: %v", got)
-	}
+	got = w.objects("cad workspace history ws_part --page 1")
+	expect.True(t, len(got) == 4 && got[0]["method"] == "solid.extrude" && got[3]["total_count"] == 3.0, "history: %v", got)
 	w.do("cad workspace history ws_part")
 	w.text("cad workspace history ws_part", "solid.extrude", "mona")
 	w.do("cad workspace conflicts ws_part")
@@ -132,15 +127,12 @@ func TestMarkingMessagesReadIsAChange(t *testing.T) {
 	d.line(`cad message mona vera request '{"request_type":"query_status"}'`)
 	env := d.env
 	env.Role = command.Viewer
-	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera"); code != 0 || !strings.Contains(out, "request  -") {
-		t.Errorf("a viewer looks: exit %d %q %q", code, out, stderr)
-	}
-	if code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read"); code == 0 || out != "" || !strings.Contains(stderr, "needs the role operator") {
-		t.Errorf("a viewer marks: exit %d %q %q", code, out, stderr)
-	}
-	if out := d.line("cad messages vera --mark-read -o sentence"); !strings.HasPrefix(out, "read message ") {
-		t.Errorf("%q", out)
-	}
+	code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera")
+	expect.True(t, code == 0 && strings.Contains(out, "request  -"), "a viewer looks: exit %d %q %q", code, out, stderr)
+	code, out, stderr = d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read")
+	expect.True(t, code != 0 && out == "" && strings.Contains(stderr, "needs the role operator"), "a viewer marks: exit %d %q %q", code, out, stderr)
+	out = d.line("cad messages vera --mark-read -o sentence")
+	expect.True(t, strings.HasPrefix(out, "read message "), "%q", out)
 }
 
 func TestCADCommandsCompleteWhatThereIs(t *testing.T) {

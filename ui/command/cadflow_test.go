@@ -17,14 +17,12 @@ import (
 // flows uses the commands about workflows of CAD agents.
 func (w *walk) flows() {
 	t := w.t
-	if all := w.objects("cad scenario list"); len(all) != 3 || all[0]["scenario_name"] != "assembly_design" || all[0]["workflow_pattern"] != "mixed" {
-		t.Errorf("scenarios: %v", all)
-	}
+	all := w.objects("cad scenario list")
+	expect.True(t, len(all) == 3 && all[0]["scenario_name"] == "assembly_design" && all[0]["workflow_pattern"] == "mixed", "scenarios: %v", all)
 	w.do("cad scenario list")
 	w.text("cad scenario list", "design_review_loop", "parallel", "builtin")
-	if got := w.do("cad scenario show design_review_loop"); len(got["task_sequence"].([]any)) != 3 {
-		t.Errorf("scenario: %v", got)
-	}
+	got := w.do("cad scenario show design_review_loop")
+	expect.True(t, len(got["task_sequence"].([]any)) == 3, "scenario: %v", got)
 	out := filepath.Join(w.dir, "out")
 	flow := w.do("cad scenario run assembly_design --out " + out + " --wait --wait-timeout 1m")
 	if flow["execution_state"] != "completed" || flow["completion_percentage"] != 100.0 || len(flow["agent_failures"].([]any)) != 0 ||
@@ -32,9 +30,8 @@ func (w *walk) flows() {
 		t.Errorf("run: %v", flow["metrics"])
 	}
 	for _, name := range []string{"step", "stl", "3mf", "svg"} {
-		if info, err := os.Stat(filepath.Join(out, "assembly."+name)); err != nil || info.Size() < 1000 {
-			t.Errorf("assembly.%s: %v %v", name, info, err)
-		}
+		info, err := os.Stat(filepath.Join(out, "assembly."+name))
+		expect.True(t, err == nil && info.Size() >= 1000, "assembly.%s: %v %v", name, info, err)
 	}
 	id := flow["workflow_id"].(string)
 	w.do("cad workflow show " + id)
@@ -58,9 +55,7 @@ func (w *walk) flows() {
 	expect.Row(t, w.do("cad assign lid max --wait"), "status", "completed")
 	expect.Row(t, w.do("cad workflow wait "+plan), "execution_state", "completed")
 	own := w.do(`cad assign '{"description":"A point","operations":[{"method":"entity.create_point","params":{"entity_id":"lone","coordinates":[1,2]}}],"check":"size(entities) > 3"}' max --wait`)
-	if own["status"] != "completed" || own["swarm_task_id"] == "" {
-		t.Errorf("assign: %v", own)
-	}
+	expect.True(t, own["status"] == "completed" && own["swarm_task_id"] != "", "assign: %v", own)
 
 	stuck := w.object("cad decompose 'shaft 20x50 mm' --run")
 	stuckID := stuck["workflow_id"].(string)
@@ -141,13 +136,11 @@ func TestASwarmFileBringsRolesAndScenarios(t *testing.T) {
 	} {
 		was, now, _ := strings.Cut(change, ">")
 		write(strings.Replace(crew, was, now, 1))
-		if _, message, _ := d.fails(1, "up "+file); !strings.Contains(message, want) {
-			t.Errorf("%s: %s, want %s", change, message, want)
-		}
+		_, message, _ := d.fails(1, "up "+file)
+		expect.True(t, strings.Contains(message, want), "%s: %s, want %s", change, message, want)
 	}
-	if all := d.objects("cad scenario list"); len(all) != 4 || fmt.Sprint(all[3]["builtin"]) != "false" {
-		t.Errorf("%v", all)
-	}
+	all := d.objects("cad scenario list")
+	expect.True(t, len(all) == 4 && fmt.Sprint(all[3]["builtin"]) == "false", "%v", all)
 }
 
 func TestASkillCarriesOutACADOperation(t *testing.T) {
@@ -162,9 +155,8 @@ runner: {kind: cad, method: entity.create_circle}
 `), 0o600))
 	d.line("skill load " + file)
 	got := d.object(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":3}' --wait`)
-	if result, _ := got["result"].(map[string]any); got["state"] != "completed" || result["entity_id"] != "ws_part_circle_1" {
-		t.Errorf("%v", got)
-	}
+	result, _ := got["result"].(map[string]any)
+	expect.True(t, got["state"] == "completed" && result["entity_id"] == "ws_part_circle_1", "%v", got)
 	expect.Row(t, d.object("cad agent show mona"), "success_count", 1.0)
 	marks := 0 // by which it would have happened once, had it been tried again
 	d.no(d.eng.Audit.View(t.Context(), "t_default", func(tx *audit.Tx) error {
@@ -173,14 +165,12 @@ runner: {kind: cad, method: entity.create_circle}
 	expect.Is(t, marks, 0, "marks are left of a task that is over")
 	args, err := command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`)
 	d.no(err)
-	if code, out, _ := d.run(args...); code != command.ExitFailed || !strings.Contains(out, "INVALID_GEOMETRY") {
-		t.Errorf("exit %d: %s", code, out)
-	}
+	code, out, _ := d.run(args...)
+	expect.True(t, code == command.ExitFailed && strings.Contains(out, "INVALID_GEOMETRY"), "exit %d: %s", code, out)
 	expect.Row(t, d.object("cad agent show mona"), "error_count", 1.0)
 	d.no(os.WriteFile(file, []byte("name: bad-one\nversion: 1.0.0\ndescription: x\nparameters_schema: {}\nrunner: {kind: cad, method: entity.dream}\n"), 0o600))
-	if _, message, _ := d.fails(1, "skill check "+file); !strings.Contains(message, "runner.method") {
-		t.Error(message)
-	}
+	_, message, _ := d.fails(1, "skill check "+file)
+	expect.True(t, strings.Contains(message, "runner.method"), "%v", message)
 }
 
 func TestASkillOfAnAgentActsAsItsCADAgent(t *testing.T) {

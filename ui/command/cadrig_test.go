@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/cad/pool"
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/cad"
+	"swarmdeck/expect"
 )
 
 // cadWorker is the environment variable that makes this program one that
@@ -43,9 +44,7 @@ func geometry(t testing.TB, sup *cell.Supervisor) cad.Pool {
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
-		if err := p.Close(ctx); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, p.Close(ctx), nil)
 	})
 	return p
 }

@@ -61,32 +61,26 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 	for _, want := range []string{"iso, a cell is ", "A  block  40 x 30 x 20 mm", "24000", "closed and manifold", "B  pin "} {
 		expect.Has(t, out, want)
 	}
-	if strings.ContainsFunc(out, func(r rune) bool { return r > '~' || r < ' ' && r != '\n' }) {
-		t.Errorf("more than ASCII in\n%s", out)
-	}
+	expect.True(t, !strings.ContainsFunc(out, func(r rune) bool { return r > '~' || r < ' ' && r != '\n' }), "more than ASCII in\n%s", out)
 	one := d.object("cad view ws_ann block --view front --size 40x12")
 	solids := one["solids"].([]any)
 	if len(solids) != 1 || one["view"] != "front" || len(one["picture"].([]any)) != 12 || one["mm_per_cell"].(float64) <= 0 {
 		t.Errorf("one solid: %v", one)
 	}
-	if s := solids[0].(map[string]any); s["entity_id"] != "block" || s["volume"].(float64) != 24000 || s["mass"].(float64) != 24 || s["valid"] != true {
-		t.Errorf("the solid: %v", s)
-	}
-	if all := d.object("cad view ws_ann --view all"); all["view"] != "all" || !strings.Contains(fmt.Sprint(all["picture"]), "front") {
-		t.Errorf("four views: %v", all)
-	}
+	s := solids[0].(map[string]any)
+	expect.True(t, s["entity_id"] == "block" && s["volume"].(float64) == 24000 && s["mass"].(float64) == 24 && s["valid"] == true, "the solid: %v", s)
+	all := d.object("cad view ws_ann --view all")
+	expect.True(t, all["view"] == "all" && strings.Contains(fmt.Sprint(all["picture"]), "front"), "four views: %v", all)
 	expect.Row(t, d.object("cad view ws_ann --angle 30,20"), "view", "yaw 30 pitch 20")
 	expect.Is(t, d.line("cad view ws_bob"), "workspace ws_bob has no solid\n", "an empty workspace")
 	env := d.env
 	env.Getenv = func(name string) string {
 		return map[string]string{"LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor"}[name]
 	}
-	if _, out, _ := d.runIn(context.Background(), env, "cad", "view", "ws_ann"); !strings.Contains(out, "⣀") || strings.Contains(out, "\x1b") {
-		t.Errorf("printed to no terminal:\n%q", out)
-	}
-	if _, out, _ := d.runIn(context.Background(), env, "cad", "view", "ws_ann", "--color", "always"); !strings.Contains(out, "48;2;") {
-		t.Errorf("with colours:\n%q", out)
-	}
+	_, out, _ = d.runIn(context.Background(), env, "cad", "view", "ws_ann")
+	expect.True(t, strings.Contains(out, "⣀") && !strings.Contains(out, "\x1b"), "printed to no terminal:\n%q", out)
+	_, out, _ = d.runIn(context.Background(), env, "cad", "view", "ws_ann", "--color", "always")
+	expect.True(t, strings.Contains(out, "48;2;"), "with colours:\n%q", out)
 }
 
 func TestCADViewRefusesWhatItCantDraw(t *testing.T) {
@@ -108,9 +102,7 @@ func TestCADViewRefusesWhatItCantDraw(t *testing.T) {
 		args, err := command.Split(line)
 		d.no(err)
 		code, out, stderr := d.run(args...)
-		if code == 0 || out != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit %d %q %q, want %q", line, code, out, stderr, want)
-		}
+		expect.True(t, code != 0 && out == "" && strings.Contains(stderr, want), "%s: exit %d %q %q, want %q", line, code, out, stderr, want)
 	}
 }
 
@@ -120,19 +112,14 @@ func TestOperatorsChangeWorkspaces(t *testing.T) {
 	d.models("ann", fmt.Sprintf(boxOf, 40, 30, 20, "block"), fmt.Sprintf(pinOf, 5, 50, "pin"))
 	d.models("bob", fmt.Sprintf(boxOf, 10, 10, 10, "block"))
 
-	if got := d.object("cad workspace undo ws_ann"); got["seq"] != 4.0 || fmt.Sprint(got["removed"]) != "[pin]" {
-		t.Errorf("undo: %v", got)
-	}
-	if got := d.object("cad workspace redo ws_ann"); fmt.Sprint(got["entities"]) != "[pin]" {
-		t.Errorf("redo: %v", got)
-	}
-	if code, _, stderr := d.run("cad", "workspace", "redo", "ws_ann"); code != 1 || !strings.Contains(stderr, "redo") {
-		t.Errorf("redo of nothing: exit %d %s", code, stderr)
-	}
+	got := d.object("cad workspace undo ws_ann")
+	expect.True(t, got["seq"] == 4.0 && fmt.Sprint(got["removed"]) == "[pin]", "undo: %v", got)
+	got = d.object("cad workspace redo ws_ann")
+	expect.True(t, fmt.Sprint(got["entities"]) == "[pin]", "redo: %v", got)
+	code, _, stderr := d.run("cad", "workspace", "redo", "ws_ann")
+	expect.True(t, code == 1 && strings.Contains(stderr, "redo"), "redo of nothing: exit %d %s", code, stderr)
 	merged := d.object("cad workspace merge ws_bob ws_ann")
-	if data := merged["data"].(map[string]any); data["merge_result"] != "has_conflicts" {
-		t.Fatalf("merge: %v", merged)
-	}
+	expect.Must(t, merged["data"].(map[string]any)["merge_result"] == "has_conflicts", "merge: %v", merged)
 	for line, want := range map[string]string{
 		"cad workspace resolve ws_ann block":                             "--keep is missing",
 		"cad workspace resolve ws_ann block --keep merged":               "--merged",
@@ -141,14 +128,12 @@ func TestOperatorsChangeWorkspaces(t *testing.T) {
 	} {
 		args, err := command.Split(line)
 		d.no(err)
-		if code, _, stderr := d.run(args...); code == 0 || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit %d %q, want %q", line, code, stderr, want)
-		}
+		code, _, stderr := d.run(args...)
+		expect.True(t, code != 0 && strings.Contains(stderr, want), "%s: exit %d %q, want %q", line, code, stderr, want)
 	}
 	d.line("cad workspace resolve ws_ann block --keep source")
-	if got := d.object("cad view ws_ann block"); got["solids"].([]any)[0].(map[string]any)["volume"].(float64) != 1000 {
-		t.Errorf("the source's block is not kept: %v", got["solids"])
-	}
+	got = d.object("cad view ws_ann block")
+	expect.True(t, got["solids"].([]any)[0].(map[string]any)["volume"].(float64) == 1000, "the source's block is not kept: %v", got["solids"])
 }
 
 func (w *walk) solids() {

@@ -80,9 +80,8 @@ func TestCompletionOffersWordsFlagsValuesAndLiveIDs(t *testing.T) {
 	} {
 		got := d.complete(c.line)
 		for _, want := range c.want {
-			if not, bad := strings.CutPrefix(want, "!"); bad == slices.Contains(got, not) {
-				t.Errorf("%q: %s in %q", c.line, want, got)
-			}
+			not, bad := strings.CutPrefix(want, "!")
+			expect.True(t, bad != slices.Contains(got, not), "%q: %s in %q", c.line, want, got)
 		}
 		if c.want == nil && len(got) != 0 {
 			t.Errorf("%q offers %q", c.line, got)
@@ -94,18 +93,14 @@ func TestCompletionOffersWordsFlagsValuesAndLiveIDs(t *testing.T) {
 func TestCompletionNeverChangesAnything(t *testing.T) {
 	d := newDeck(t)
 	d.complete("session start ")
-	if all := d.objects("tenant list"); len(all) != 0 {
-		t.Errorf("completing made a tenant: %v", all)
-	}
+	all := d.objects("tenant list")
+	expect.True(t, len(all) == 0, "completing made a tenant: %v", all)
 	for _, need := range d.needs[:1] {
-		if !need.ReadOnly || need.Active {
-			t.Errorf("completing asked for %+v", need)
-		}
+		expect.True(t, need.ReadOnly && !need.Active, "completing asked for %+v", need)
 	}
 	d.env.Open = nil
-	if got := d.complete("session start "); len(got) != 0 {
-		t.Errorf("%q", got)
-	}
+	got := d.complete("session start ")
+	expect.True(t, len(got) == 0, "%q", got)
 }
 
 func TestShellsCompleteThroughTheirProtocol(t *testing.T) {
@@ -123,9 +118,7 @@ func TestShellsCompleteThroughTheirProtocol(t *testing.T) {
 		{[]string{"__complete"}, "task\t"},
 	} {
 		code, out, _ := d.run(c.args...)
-		if code != 0 || !strings.Contains(out, c.want) {
-			t.Errorf("%q: exit %d\n%s", c.args, code, out)
-		}
+		expect.True(t, code == 0 && strings.Contains(out, c.want), "%q: exit %d\n%s", c.args, code, out)
 	}
 }
 
@@ -148,8 +141,6 @@ func TestDescribeSaysWhatALineWouldDo(t *testing.T) {
 		expect.Is(t, got, want, line)
 	}
 	for _, info := range command.Commands() {
-		if info.Short == "" || strings.HasSuffix(info.Short, ".") || info.Role == "" {
-			t.Errorf("%s: %+v", info.Path, info)
-		}
+		expect.True(t, info.Short != "" && !strings.HasSuffix(info.Short, ".") && info.Role != "", "%s: %+v", info.Path, info)
 	}
 }

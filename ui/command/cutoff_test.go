@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // asks begins a task of an agent that asks for a call, and says which approval waits.
@@ -54,9 +56,7 @@ func TestTheRecordSaysWhatCutACallOff(t *testing.T) {
 				}
 			}
 			slices.Sort(kinds)
-			if want := []string{"interruption " + c.reason, "run_finished", "tool_call", "tool_result"}; !slices.Equal(kinds, want) {
-				t.Errorf("%v", kinds)
-			}
+			expect.True(t, slices.Equal(kinds, []string{"interruption " + c.reason, "run_finished", "tool_call", "tool_result"}), "%v", kinds)
 			for _, e := range d.objects("audit list --kind tool.result") {
 				t.Errorf("a result is in the log: %v", e)
 			}

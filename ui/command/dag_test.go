@@ -26,91 +26,74 @@ func (w *walk) record() {
 			`{"kind":"resource_attached",`+head+`,"resource_ref":"vol-1","mode":"ro","mount":"/data"}`+"\n"+
 			`{"kind":"policy_activated","ts":"2026-01-02T03:04:05Z","agent_id":"ada","policy_ref":"p-1"}`+"\n"+
 			`{"kind":"agent_forked","ts":"2026-01-02T03:04:05Z","agent_id":"ada","from_branch":"main","to_branch":"try","at_event":{"event_id":"`+id+`"}}`+"\n"), 0o600))
-	if all := w.objects("dag emit @events.jsonl"); len(all) != 4 || all[0]["seq"] != 2.0 || all[3]["kind"] != "agent_forked" {
-		t.Errorf("emit: %v", all)
-	}
-	if all := w.objects("dag events --run r-1 --page 1"); len(all) != 4 || all[0]["event_id"] != id || all[1]["call_id"] != "c-1" || all[3]["total_count"] != 3.0 {
-		t.Errorf("events: %v", all)
-	}
+	all := w.objects("dag emit @events.jsonl")
+	expect.True(t, len(all) == 4 && all[0]["seq"] == 2.0 && all[3]["kind"] == "agent_forked", "emit: %v", all)
+	all = w.objects("dag events --run r-1 --page 1")
+	expect.True(t, len(all) == 4 && all[0]["event_id"] == id && all[1]["call_id"] == "c-1" && all[3]["total_count"] == 3.0, "events: %v", all)
 	w.do("dag events --kind tool_call --task x --correlation y")
 	w.text("dag events", "EVENT", "tool_call", "ada", "ls")
-	if got := w.do("dag show " + id[:10]); got["event_id"] != id || len(got["edges"].([]any)) != 3 {
-		t.Errorf("show: %v", got)
-	}
+	got := w.do("dag show " + id[:10])
+	expect.True(t, got["event_id"] == id && len(got["edges"].([]any)) == 3, "show: %v", got)
 	w.text("dag show m-1", "Message")
 	w.text("dag show "+id, "AGENT_HAS_RUN")
-	if all := w.objects("dag lineage m-1"); len(all) != 1 || all[0]["depth"] != 1.0 || all[0]["event_id"] != id {
-		t.Errorf("lineage: %v", all)
-	}
+	all = w.objects("dag lineage m-1")
+	expect.True(t, len(all) == 1 && all[0]["depth"] == 1.0 && all[0]["event_id"] == id, "lineage: %v", all)
 	w.do("dag lineage m-1 --depth 3 --most 9 --down")
 	w.text("dag lineage m-1", "EVENT_PRODUCES", "Event:"+id[:10])
-	if all := w.objects("dag timeline run:r-1"); len(all) != 3 || all[0]["event_id"] != id || all[1]["status_of"] != "open" {
-		t.Errorf("timeline: %v", all)
-	}
+	all = w.objects("dag timeline run:r-1")
+	expect.True(t, len(all) == 3 && all[0]["event_id"] == id && all[1]["status_of"] == "open", "timeline: %v", all)
 	w.text("dag timeline ada", "TS", "KIND")
 	w.do("dag timeline session:nobody")
 	w.text("dag timeline agent:ada --kind tool_call --page-size 1", "tool_call", "exec")
-	if code, _, _ := w.fails(2, "dag timeline r-1"); code != "INVALID_INPUT" {
-		t.Errorf("timeline of nothing: %s", code)
-	}
-	if g := w.do("dag graph " + id[:10] + " --depth 2 --most 9"); len(g["nodes"].([]any)) != 5 || len(g["edges"].([]any)) != 4 {
-		t.Errorf("graph: %v", g)
-	}
+	code, _, _ := w.fails(2, "dag timeline r-1")
+	expect.True(t, code == "INVALID_INPUT", "timeline of nothing: %s", code)
+	g := w.do("dag graph " + id[:10] + " --depth 2 --most 9")
+	expect.True(t, len(g["nodes"].([]any)) == 5 && len(g["edges"].([]any)) == 4, "graph: %v", g)
 	w.text("dag graph Agent:ada --size 120x30", "┌─ run ─", "ada/try")
 	w.text("dag graph Agent:ada --ascii", "+- branch ")
 	w.text("dag graph Agent:ada --accessible", "leads to branch ada/try (forked from)")
-	if code, _, _ := w.fails(2, "dag graph Agent:ada --size 10x1"); code != "INVALID_INPUT" {
-		t.Errorf("graph of no size: %s", code)
-	}
-	if all := w.objects("dag calls --run r-1 --status open"); len(all) != 1 || all[0]["call_id"] != "c-1" || all[0]["status"] != "open" || all[0]["tool"] != "exec" {
-		t.Errorf("calls: %v", all)
-	}
+	code, _, _ = w.fails(2, "dag graph Agent:ada --size 10x1")
+	expect.True(t, code == "INVALID_INPUT", "graph of no size: %s", code)
+	all = w.objects("dag calls --run r-1 --status open")
+	expect.True(t, len(all) == 1 && all[0]["call_id"] == "c-1" && all[0]["status"] == "open" && all[0]["tool"] == "exec", "calls: %v", all)
 	w.do("dag calls")
 	w.text("dag calls", "c-1", "open", "sh")
-	if all := w.objects("dag resources --at 2026-01-02T03:04:06Z"); len(all) != 1 || all[0]["id"] != "vol-1" {
-		t.Errorf("resources: %v", all)
-	}
+	all = w.objects("dag resources --at 2026-01-02T03:04:06Z")
+	expect.True(t, len(all) == 1 && all[0]["id"] == "vol-1", "resources: %v", all)
 	w.do("dag resources")
 	w.text("dag resources", "vol-1", "unknown")
-	if all := w.objects("dag mounts --run r-1"); len(all) != 1 || all[0]["mount"] != "/data" || all[0]["mode"] != "ro" {
-		t.Errorf("mounts: %v", all)
-	}
+	all = w.objects("dag mounts --run r-1")
+	expect.True(t, len(all) == 1 && all[0]["mount"] == "/data" && all[0]["mode"] == "ro", "mounts: %v", all)
 	w.do("dag mounts --at 1m")
 	w.text("dag mounts", "vol-1", "Run:r-1", "/data")
 	expect.Row(t, w.do("dag policies"), "policy_id", "p-1", "change", "activated", "active", true)
 	w.text("dag policies", "p-1", "activated", "yes")
 	expect.Row(t, w.do("dag forks --agent ada"), "agent_id", "ada", "to_branch", "try")
-	if all := w.objects("dag forks --of ada/try"); len(all) != 2 {
-		t.Errorf("ancestry: %v", all)
-	}
+	all = w.objects("dag forks --of ada/try")
+	expect.True(t, len(all) == 2, "ancestry: %v", all)
 	w.text("dag forks --of ada/try", "FORKED_FROM", "Branch:ada/try")
 	w.text("dag forks", "try", "main")
-	if got := w.do("dag at " + id); got["event_id"] != id || got["run"].(map[string]any)["status"] != "running" {
-		t.Errorf("at: %v", got)
-	}
+	got = w.do("dag at " + id)
+	expect.True(t, got["event_id"] == id && got["run"].(map[string]any)["status"] == "running", "at: %v", got)
 	w.text("dag at "+id, "running")
 	// Beside these are the runs of the agents so far.
 	expect.Row(t, w.do("dag emit --stream @events.jsonl"), "events", 4.0, "new", 0.0)
 	exported := w.do("dag export jsonl record.jsonl")
-	if n, ok := exported["events"].(float64); !ok || n < 5 || exported["format"] != "jsonl" {
-		t.Errorf("export: %v", exported)
-	}
-	if code, _, _ := w.fails(1, "dag export jsonl record.jsonl"); code != "CONFLICT" {
-		t.Error(code)
-	}
+	n, ok := exported["events"].(float64)
+	expect.True(t, ok && n >= 5 && exported["format"] == "jsonl", "export: %v", exported)
+	code, _, _ = w.fails(1, "dag export jsonl record.jsonl")
+	expect.True(t, code == "CONFLICT", "%v", code)
 	expect.Row(t, w.do("dag import jsonl record.jsonl"), "events", exported["events"], "new", 0.0)
 	w.no(os.WriteFile(filepath.Join(w.dir, "spans.json"), []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"0000000000000001","startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000001000000000","attributes":[{"key":"gen_ai.tool.name","value":{"stringValue":"weather"}},{"key":"gen_ai.agent.name","value":{"stringValue":"forecaster"}}]}]}]}]}`), 0o600))
 	for _, n := range []float64{4, 0} {
 		expect.Row(t, w.do("dag import otlp spans.json"), "events", 4.0, "new", n)
 	}
 	w.text("dag events --run 0af7651916cd43dd8448eb211c80319c", "weather", "run_finished")
-	if got := w.do("dag compare run:r-1 run:0af7651916cd43dd8448eb211c80319c"); got["b"].(map[string]any)["agent_id"] != "forecaster" {
-		t.Errorf("compare: %v", got)
-	}
+	got = w.do("dag compare run:r-1 run:0af7651916cd43dd8448eb211c80319c")
+	expect.True(t, got["b"].(map[string]any)["agent_id"] == "forecaster", "compare: %v", got)
 	w.no(os.WriteFile(filepath.Join(w.dir, "none.yaml"), []byte("schema: 1\nname: none\nrules:\n  - {id: all, gates: [tool.call], when: \"true\", decision: deny, reason_code: none.all, risk: low}\n"), 0o600))
-	if got := w.do("dag replay forecaster --policy @none.yaml"); got["calls"] != 1.0 || got["changed"] != 1.0 || got["items"].([]any)[0].(map[string]any)["would"] != "deny" {
-		t.Errorf("replay: %v", got)
-	}
+	got = w.do("dag replay forecaster --policy @none.yaml")
+	expect.True(t, got["calls"] == 1.0 && got["changed"] == 1.0 && got["items"].([]any)[0].(map[string]any)["would"] == "deny", "replay: %v", got)
 	w.text("dag replay forecaster --policy default --all", "weather", "1 calls", "no decision")
 	w.text("dag compare run:r-1 forecaster", "A", "forecaster", "+ weather {}")
 	expect.Row(t, w.do("dag import events events.jsonl"), "events", 4.0, "new", 0.0)
@@ -143,9 +126,7 @@ func (w *walk) record() {
 		"dag import git events.jsonl":                  "not a directory",
 	} {
 		code, _, stderr := w.run(strings.Fields(line)...)
-		if code == 0 || !strings.Contains(stderr, word) {
-			t.Errorf("%s: exit %d: %s", line, code, stderr)
-		}
+		expect.True(t, code != 0 && strings.Contains(stderr, word), "%s: exit %d: %s", line, code, stderr)
 	}
 }
 
@@ -157,8 +138,6 @@ func TestTheRecordsWordsAreCompleted(t *testing.T) {
 		for _, c := range d.complete(line) {
 			found = found || strings.Contains(c, want)
 		}
-		if !found {
-			t.Errorf("%q is not completed with %s", line, want)
-		}
+		expect.True(t, found, "%q is not completed with %s", line, want)
 	}
 }

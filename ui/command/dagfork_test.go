@@ -28,60 +28,49 @@ func (w *walk) forks() {
 	w.do("agent create forker --project p --dir " + work + " -- cat")
 	made := w.do("dag resource attach forker work --mode rw")
 	id := str(made["id"])
-	if made["driver"] != "files" || made["kind"] != "file" || !strings.HasPrefix(id, "dir-") {
-		t.Errorf("attach: %v", made)
-	}
+	expect.True(t, made["driver"] == "files" && made["kind"] == "file" && strings.HasPrefix(id, "dir-"), "attach: %v", made)
 	w.do("dag resource list")
 	w.do("dag resource show " + id)
 	w.text("dag resource list --agent forker", id, "forker:rw", "snapshot,restore,fork,share")
 	w.text("dag resource show "+id, "forker", "files")
-	if got := w.do("dag resource probe " + id); got["probed"].(map[string]any)["status"] != "alive" {
-		t.Errorf("probe: %v", got)
-	}
+	got := w.do("dag resource probe " + id)
+	expect.True(t, got["probed"].(map[string]any)["status"] == "alive", "probe: %v", got)
 	snap := w.do("dag resource snapshot " + id)
 	expect.Row(t, snap, "method", "fs_copy", "restorable", true)
 	w.no(os.WriteFile(filepath.Join(work, "a"), []byte("two"), 0o600))
 	w.do("dag resource snapshots " + id)
 	w.text("dag resource snapshots "+id, str(snap["id"]), "fs_copy")
 	w.do("dag resource restore " + str(snap["id"]) + " --to " + filepath.Join(w.dir, "again"))
-	if data, err := os.ReadFile(filepath.Join(w.dir, "again", "a")); string(data) != "one" {
-		t.Errorf("restored %q: %v", data, err)
-	}
+	data, err := os.ReadFile(filepath.Join(w.dir, "again", "a"))
+	expect.True(t, string(data) == "one", "restored %q: %v", data, err)
 	w.do("agent stop forker")
 	w.do("dag resource restore " + str(snap["id"]) + " --yes")
-	if data, err := os.ReadFile(filepath.Join(work, "a")); string(data) != "one" {
-		t.Errorf("restored in its place %q: %v", data, err)
-	}
+	data, err = os.ReadFile(filepath.Join(work, "a"))
+	expect.True(t, string(data) == "one", "restored in its place %q: %v", data, err)
 	started := w.do(`dag emit '{"kind":"run_started","ts":"2126-01-02T03:04:05Z","run_id":"r-fork","agent_id":"forker"}'`)
 	at := str(started["event_id"])
 	expect.Row(t, w.do("dag fork forker --at "+at[:10]+" --dry-run --task ''"), "name", "forker-2", "continued", "record")
 	w.no(os.WriteFile(filepath.Join(w.dir, "plan.json"), []byte(`[{"resource":"`+id+`","mode":"snapshot"}]`), 0o600))
 	forked := w.do("dag fork forker --at " + at + " --to other --name forked --task '' --plan plan.json")
 	expect.Row(t, forked, "name", "forked", "to_branch", "other", "from_branch", "main")
-	if data, err := os.ReadFile(filepath.Join(str(forked["dir"]), "a")); string(data) != "one" {
-		t.Errorf("the fork has %q: %v", data, err)
-	}
-	if got := w.do("agent show forked"); got["forked"].(map[string]any)["continued"] != "record" || got["dir"] != forked["dir"] {
-		t.Errorf("the fork: %v", got)
-	}
-	if all := w.objects("dag forks --of forked"); len(all) < 2 {
-		t.Errorf("ancestry: %v", all)
-	}
+	data, err = os.ReadFile(filepath.Join(str(forked["dir"]), "a"))
+	expect.True(t, string(data) == "one", "the fork has %q: %v", data, err)
+	got = w.do("agent show forked")
+	expect.True(t, got["forked"].(map[string]any)["continued"] == "record" && got["dir"] == forked["dir"], "the fork: %v", got)
+	all := w.objects("dag forks --of forked")
+	expect.True(t, len(all) >= 2, "ancestry: %v", all)
 	w.text("dag fork forker --at "+at+" --dry-run --name third --task '' --plan "+id+"=discard", "third", "goes without it")
 	expect.Has(t, w.line("dag fork forker --at "+at+" --name third --task '' --plan "+id+"=discard"), "continued from record")
 	said := w.do(`dag emit '{"kind":"history_append","ts":"2126-01-02T03:04:06Z","run_id":"r-fork","agent_id":"forker","list":"main","message_ref":"m-fork","nodes":[{"type":"Message","id":"m-fork","role":"user","content":[{"type":"text","text":"build it"}],"created_at":"2126-01-02T03:04:06Z"}]}'`)
 	line := "dag fork forker --at " + str(said["event_id"]) + " --name edited --task '' --edit " + `'{"text":"test it"}'` + " --reason 'what if'"
-	if got := w.do(line + " --dry-run"); got["edited"].(map[string]any)["role"] != "user" {
-		t.Errorf("dry run of an edit: %v", got)
-	}
+	got = w.do(line + " --dry-run")
+	expect.True(t, got["edited"].(map[string]any)["role"] == "user", "dry run of an edit: %v", got)
 	edited := w.do(line)
 	w.text("dag events --run edit:"+str(edited["intent_id"]), "user: test it", "what if", "substitution")
-	if got := w.do("dag compare agent:forker agent:edited"); got["a"].(map[string]any)["since"] != said["event_id"] {
-		t.Errorf("compare with a fork: %v", got)
-	}
-	if got := w.do("dag resource detach forker " + id); len(got["attached_to"].([]any)) != 0 {
-		t.Errorf("detach: %v", got)
-	}
+	got = w.do("dag compare agent:forker agent:edited")
+	expect.True(t, got["a"].(map[string]any)["since"] == said["event_id"], "compare with a fork: %v", got)
+	got = w.do("dag resource detach forker " + id)
+	expect.True(t, len(got["attached_to"].([]any)) == 0, "detach: %v", got)
 	for line, word := range map[string]string{
 		"dag fork forker":                                                  "--at",
 		"dag fork nosuch --at " + at:                                       "nosuch",
@@ -107,8 +96,6 @@ func (w *walk) forks() {
 		"dag resource restore " + str(snap["id"]) + " --to " + work:        "to",
 	} {
 		code, _, stderr := w.run(strings.Fields(line)...)
-		if code == 0 || !strings.Contains(stderr, word) {
-			t.Errorf("%s: exit %d: %s", line, code, stderr)
-		}
+		expect.True(t, code != 0 && strings.Contains(stderr, word), "%s: exit %d: %s", line, code, stderr)
 	}
 }

@@ -40,35 +40,28 @@ func (w *walk) intents() {
 	}
 	one := intend(`{}`)
 	expect.Row(t, w.do("dag intent wait "+one+" --timeout 20s"), "status", "done")
-	if got := w.do("dag intent show " + one); got["steps"].([]any)[0].(map[string]any)["result"].(map[string]any)["made"] != 1.0 {
-		t.Errorf("show: %v", got)
-	}
+	got := w.do("dag intent show " + one)
+	expect.True(t, got["steps"].([]any)[0].(map[string]any)["result"].(map[string]any)["made"] == 1.0, "show: %v", got)
 	never := intend(`{"never":1}`)
-	if code, out, _ := w.run("dag", "intent", "wait", never, "-o", "json"); code != 1 || !strings.Contains(out, "NOT_FOUND") {
-		t.Errorf("wait: %d %s", code, out)
-	}
+	code, out, _ := w.run("dag", "intent", "wait", never, "-o", "json")
+	expect.True(t, code == 1 && strings.Contains(out, "NOT_FOUND"), "wait: %d %s", code, out)
 	later, next := intend(`{"later":1}`), intend(`{}`)
 	w.text("dag intent show "+later, "test.make")
 	w.do("dag intents")
 	w.text("dag intents --open", later, next, "test.make", "resource:vol-1")
-	if all := w.objects("dag intents --open --page 1"); len(all) != 3 || all[0]["waits_for"] != later || all[2]["total_count"] != 2.0 {
-		t.Errorf("open: %v", all)
-	}
-	if code, _, _ := w.run("dag", "intent", "wait", next, "--timeout", "10ms"); code != 4 {
-		t.Errorf("wait: exit %d", code)
-	}
-	if got := w.do("dag intent cancel " + later + " --reason enough"); got["withdrawn"] != true || !strings.Contains(str(got["why"]), "alice: enough") {
-		t.Errorf("cancel: %v", got)
-	}
+	all := w.objects("dag intents --open --page 1")
+	expect.True(t, len(all) == 3 && all[0]["waits_for"] == later && all[2]["total_count"] == 2.0, "open: %v", all)
+	code, _, _ = w.run("dag", "intent", "wait", next, "--timeout", "10ms")
+	expect.True(t, code == 4, "wait: exit %d", code)
+	got = w.do("dag intent cancel " + later + " --reason enough")
+	expect.True(t, got["withdrawn"] == true && strings.Contains(str(got["why"]), "alice: enough"), "cancel: %v", got)
 	w.do("dag intent wait " + next)
 	again := w.do("dag intent retry " + never)
 	expect.Is[any](t, again["retry_of"], never, "retry", again)
-	if code, _, _ := w.run("dag", "intent", "wait", str(again["intent_id"])); code != 1 {
-		t.Errorf("wait: exit %d", code)
-	}
-	if all := w.objects("dag intents --status failed --kind test.make"); len(all) != 2 {
-		t.Errorf("failed: %v", all)
-	}
+	code, _, _ = w.run("dag", "intent", "wait", str(again["intent_id"]))
+	expect.True(t, code == 1, "wait: exit %d", code)
+	all = w.objects("dag intents --status failed --kind test.make")
+	expect.True(t, len(all) == 2, "failed: %v", all)
 	for line, want := range map[string]string{
 		"dag intents --status over":                    "waiting, open",
 		"dag intent show in_1":                         "intent_id",
@@ -81,8 +74,7 @@ func (w *walk) intents() {
 		if strings.Contains(line, "--status") || strings.HasSuffix(line, "in_1") {
 			code = 2
 		}
-		if _, message, _ := w.fails(code, line); !strings.Contains(message, want) {
-			t.Errorf("%s: %q", line, message)
-		}
+		_, message, _ := w.fails(code, line)
+		expect.True(t, strings.Contains(message, want), "%s: %q", line, message)
 	}
 }

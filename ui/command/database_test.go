@@ -24,14 +24,10 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	}
 	expect.Is(t, e.dataPath("postgres://you@db.example/swarm"), path, "another user's is")
 	for _, other := range []string{"postgres://me@db.example/other", "postgres://me@elsewhere/swarm", "postgres:///swarm?host=/run"} {
-		if e.dataPath(other) == path {
-			t.Errorf("%s has the same file", other)
-		}
+		expect.True(t, e.dataPath(other) != path, "%s has the same file", other)
 	}
 	vars["SWARMDECK_DATA"] = named
-	if e.dataPath("") != path || e.dataPath("/file") != "/file" {
-		t.Error("the flag goes before the environment")
-	}
+	expect.True(t, e.dataPath("") == path && e.dataPath("/file") == "/file", "the flag goes before the environment")
 	expect.Fails(t, e.point("postgres://me:secret@db.example:x y/swarm"), "accepted a URL that is none")
 	plain := filepath.Join(home, "plain")
 	for _, content := range []string{"", "hello\n", named + "\n" + named, "\x00\x01"} {

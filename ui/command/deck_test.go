@@ -97,9 +97,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 	go func() { done <- d.eng.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("engine: %v", err)
-		}
+		expect.Is(t, <-done, nil, "engine")
 		d.eng.Close()
 		db.Close()
 	})
@@ -145,9 +143,7 @@ func (d *deck) line(line string) string {
 	args, err := command.Split(line)
 	d.no(err)
 	code, out, stderr := d.run(args...)
-	if code != command.ExitOK {
-		d.t.Fatalf("%s: exit %d\n%s%s", line, code, out, stderr)
-	}
+	expect.Must(d.t, code == command.ExitOK, "%s: exit %d\n%s%s", line, code, out, stderr)
 	return out
 }
 
@@ -155,9 +151,7 @@ func (d *deck) line(line string) string {
 func (d *deck) object(line string) map[string]any {
 	d.t.Helper()
 	all := d.objects(line)
-	if len(all) == 0 {
-		d.t.Fatalf("%s: printed nothing", line)
-	}
+	expect.Must(d.t, len(all) != 0, "%s: printed nothing", line)
 	return all[len(all)-1]
 }
 
@@ -183,18 +177,15 @@ func (d *deck) fails(code int, line string) (kind, message string, details map[s
 	args, err := command.Split(line)
 	d.no(err)
 	got, out, stderr := d.run(append([]string{"-o", "json"}, args...)...)
-	if got != code {
-		d.t.Fatalf("%s: exit %d, want %d\n%s%s", line, got, code, out, stderr)
-	}
+	expect.Must(d.t, got == code, "%s: exit %d, want %d\n%s%s", line, got, code, out, stderr)
 	var v struct {
 		Error struct {
 			Code, Message string
 			Details       map[string]any
 		}
 	}
-	if err := json.Unmarshal([]byte(stderr), &v); err != nil || strings.Count(stderr, "\n") != 1 {
-		d.t.Fatalf("%s: stderr is no error object: %v\n%s", line, err, stderr)
-	}
+	err = json.Unmarshal([]byte(stderr), &v)
+	expect.Must(d.t, err == nil && strings.Count(stderr, "\n") == 1, "%s: stderr is no error object: %v\n%s", line, err, stderr)
 	return v.Error.Code, v.Error.Message, v.Error.Details
 }
 
@@ -212,9 +203,7 @@ func (d *deck) untilIt(line, want string, is func(map[string]any) bool) map[stri
 		if len(all) > 0 && is(all[len(all)-1]) {
 			return all[len(all)-1]
 		}
-		if time.Now().After(end) {
-			d.t.Fatalf("%s: not that %s: %v", line, want, all)
-		}
+		expect.Must(d.t, !time.Now().After(end), "%s: not that %s: %v", line, want, all)
 		time.Sleep(10 * time.Millisecond)
 	}
 }

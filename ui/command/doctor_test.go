@@ -24,9 +24,8 @@ func TestDoctorFailsForWhatItsProfileNeeds(t *testing.T) {
 		t.Errorf("without a doctor: exit %d %s", code, stderr)
 	}
 	d.env.Doctor = ill
-	if code, _, _ := d.run("doctor", "--profile", "closed"); code != command.ExitUsage {
-		t.Errorf("an unknown profile: exit %d", code)
-	}
+	code, _, _ := d.run("doctor", "--profile", "closed")
+	expect.True(t, code == command.ExitUsage, "an unknown profile: exit %d", code)
 	code, out, stderr := d.run("doctor", "-o", "json")
 	all := decode(t, out)
 	if code != command.ExitFailed || stderr != "" || len(all) != 3 || all[0]["layer"] != "name spaces" || all[0]["ok"] != false || all[0]["fix"] != "turn a switch" || all[2]["layer"] != nil {
@@ -36,12 +35,9 @@ func TestDoctorFailsForWhatItsProfileNeeds(t *testing.T) {
 	for _, want := range []string{"no       name spaces  refused", "to get it: turn a switch", "ok       cgroup       freeze and kill", "for more: delegate controllers", d.data} {
 		expect.Has(t, out, want)
 	}
-	if code != command.ExitOK || strings.Contains(out, "\x1b") {
-		t.Errorf("exit %d %q", code, out)
-	}
-	if _, out, _ := d.run("doctor"); !strings.HasPrefix(out, "MISSING  name spaces") {
-		t.Error(out)
-	}
+	expect.True(t, code == command.ExitOK && !strings.Contains(out, "\x1b"), "exit %d %q", code, out)
+	_, out, _ = d.run("doctor")
+	expect.True(t, strings.HasPrefix(out, "MISSING  name spaces"), "%v", out)
 	expect.Is(t, len(d.needs), 0, "it opened the data file", d.needs)
 }
 

@@ -29,13 +29,11 @@ func (w *walk) engines() {
 	w.do("engine list")
 	w.text("engine list", "deck1-AAAA", "up", "yes", "t_aa,t_bb", "deck1:2222", "late", "3.1s", "t_cc")
 	w.text("engine list --status late", "deck2-BBBB")
-	if e := w.do("engine show deck2-BBBB"); e["silent_ms"] != 3100.0 || e["here"] != false || e["tenant_count"] != 1.0 || fmt.Sprint(e["tenants"]) != "[t_cc]" {
-		w.t.Errorf("%v", e)
-	}
+	e := w.do("engine show deck2-BBBB")
+	expect.True(w.t, e["silent_ms"] == 3100.0 && e["here"] == false && e["tenant_count"] == 1.0 && fmt.Sprint(e["tenants"]) == "[t_cc]", "%v", e)
 	w.fails(2, "engine list --status dead")
-	if code, _, _ := w.fails(1, "engine show deck3"); code != "NOT_FOUND" {
-		w.t.Error(code)
-	}
+	code, _, _ := w.fails(1, "engine show deck3")
+	expect.True(w.t, code == "NOT_FOUND", "%v", code)
 }
 
 func TestWhoIsElsewhereSeesTheOwnTenantAlone(t *testing.T) {
@@ -44,14 +42,10 @@ func TestWhoIsElsewhereSeesTheOwnTenantAlone(t *testing.T) {
 	env := d.env
 	env.Remote, env.Caller = true, core.Caller{Kind: core.Operator, Door: core.DoorSSH, Name: "ann", Tenant: "t_bb"}
 	code, out, errs := d.runIn(t.Context(), env, "-o", "wide", "engine", "list")
-	if code != 0 || !strings.Contains(out, "t_bb") || !strings.Contains(out, "deck2-BBBB") {
-		t.Fatalf("exit %d\n%s%s", code, out, errs)
-	}
+	expect.Must(t, code == 0 && strings.Contains(out, "t_bb") && strings.Contains(out, "deck2-BBBB"), "exit %d\n%s%s", code, out, errs)
 	_, text, _ := d.runIn(t.Context(), env, "-o", "json", "engine", "list")
 	for _, foreign := range []string{"t_aa", "t_cc", "t_dd"} {
-		if strings.Contains(out+text+errs, foreign) {
-			t.Errorf("%s is named:\n%s%s%s", foreign, out, text, errs)
-		}
+		expect.True(t, !strings.Contains(out+text+errs, foreign), "%s is named:\n%s%s%s", foreign, out, text, errs)
 	}
 	_, _, errs = d.run("engine", "list")
 	expect.Has(t, errs, "no engine has t_dd", "who is at the machine is not told of what no engine has")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/operator"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -34,51 +35,38 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 	w.line("dag export jsonl " + exported)
 	done := w.object("tenant erase alice --yes")
 	t.Log(done)
-	if left := done["left"].([]any); len(left) != 0 {
-		t.Errorf("left: %v", left)
-	}
+	left := done["left"].([]any)
+	expect.True(t, len(left) == 0, "left: %v", left)
 	if rows := w.rows(); len(rows) > 0 {
 		t.Errorf("rows that hold it still:\n%s", strings.Join(rows, "\n"))
 	}
-	if after := w.reads(lines, typed); len(after) > 0 {
-		t.Errorf("commands that show it still: %v", after)
-	}
+	after := w.reads(lines, typed)
+	expect.True(t, len(after) == 0, "commands that show it still: %v", after)
 	say := w.reads(lines, "erased")
 	for _, line := range before {
-		if !slices.Contains(say, line) {
-			t.Errorf("%s does not say that something was erased", line)
-		}
+		expect.True(t, slices.Contains(say, line), "%s does not say that something was erased", line)
 	}
-	if got := w.object("audit verify"); got["ok"] != true {
-		t.Errorf("verify: %v", got)
-	}
-	if deltas := w.objects("audit reconcile"); len(deltas) != 0 {
-		t.Errorf("reconcile: %v", deltas)
-	}
+	got := w.object("audit verify")
+	expect.True(t, got["ok"] == true, "verify: %v", got)
+	deltas := w.objects("audit reconcile")
+	expect.True(t, len(deltas) == 0, "reconcile: %v", deltas)
 	w.line("store compact")
-	if found := w.filesWith(); len(found) > 0 {
-		t.Errorf("files that hold it still: %v", found)
-	}
+	found := w.filesWith()
+	expect.True(t, len(found) == 0, "files that hold it still: %v", found)
 	for _, line := range []string{"task list --match bobs-word", "task list --match bobs-prompt", "agent list --match other", "dag events --match bobs-prompt"} {
-		if len(w.objects(line)) == 0 {
-			t.Errorf("%s: what bob said is gone", line)
-		}
+		expect.True(t, len(w.objects(line)) != 0, "%s: what bob said is gone", line)
 	}
 	message := str(w.object("bus list --status read --match erased")["message_id"])
-	if code, _, _ := w.fails(1, "bus resend "+message); code != "CONFLICT" {
-		t.Errorf("an erased message was sent again: %s", code)
-	}
+	code, _, _ := w.fails(1, "bus resend "+message)
+	expect.True(t, code == "CONFLICT", "an erased message was sent again: %s", code)
 	running := str(w.object(`task dispatch --kind exec.run --input '{"argv":["sleep","3000"]}'`)["task_id"])
-	if left := fmt.Sprint(w.object("tenant erase alice --yes")["left"]); !strings.Contains(left, "task "+running) {
-		t.Errorf("left: %s", left)
-	}
+	expect.Has(t, fmt.Sprint(w.object("tenant erase alice --yes")["left"]), "task "+running, "left")
 	w.text("tenant erase alice --yes", "erased of alice: nothing", "left: task "+running, "store compact")
 	w.line("task cancel " + running)
 	w.until("task show "+running, "status", "cancelled")
 	w.line("tenant erase alice --yes")
-	if again := w.object("tenant erase alice --yes"); len(again["erased"].(map[string]any)) != 0 {
-		t.Errorf("erased twice: %v", again)
-	}
+	again := w.object("tenant erase alice --yes")
+	expect.True(t, len(again["erased"].(map[string]any)) == 0, "erased twice: %v", again)
 }
 
 // othersSay has bob say something, and alice answer it.
@@ -141,9 +129,7 @@ func (w *walk) reads(lines []string, word string) (found []string) {
 		for _, form := range []string{"json", "wide"} {
 			args := append(strings.Fields(line), "-o", form)
 			code, out, stderr := w.run(args...)
-			if code != 0 {
-				w.t.Errorf("%s: exit %d: %s", line, code, stderr)
-			}
+			expect.True(w.t, code == 0, "%s: exit %d: %s", line, code, stderr)
 			if strings.Contains(out+stderr, word) {
 				found = append(found, line+" -o "+form)
 			}
@@ -159,9 +145,7 @@ func (w *walk) says() []string {
 	w.line("tenant create t_test")
 	w.no(os.WriteFile(filepath.Join(w.dir, "asking.sh"), []byte(strings.ReplaceAll(asking, `write \\u001b[31mx`, typed+`-intent`)), 0o700))
 	w.line(`task dispatch --kind exec.run --input '{"argv":["sh","-c","echo ` + typed + `-out; yes ` + typed + `-spill-$(printf %0200d 0) | head -c 1300000; yes ` + typed + `-spillerr-$(printf %0200d 0) | head -c 1300000 >&2"]}' --wait`)
-	if len(w.filesWith()) < 3 {
-		w.t.Error("nothing was spilled")
-	}
+	expect.True(w.t, len(w.filesWith()) >= 3, "nothing was spilled")
 	w.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","echo `+typed+`-fail >&2; exit 3"]}`, "--wait")
 	w.line("agent create asker --project tools --role writer -- sh asking.sh")
 	for i, answer := range []string{

@@ -40,9 +40,8 @@ func (w *walk) text(line string, want ...string) {
 		for _, text := range want {
 			expect.Has(w.t, out, text, line, "-o", form)
 		}
-		if i := strings.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e }); i >= 0 {
-			w.t.Errorf("%s -o %s: control character at %d in %q", line, form, i, out)
-		}
+		i := strings.IndexFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e })
+		expect.True(w.t, i < 0, "%s -o %s: control character at %d in %q", line, form, i, out)
 	}
 }
 
@@ -127,20 +126,14 @@ func TestExamplesInHelpAreLinesOfTheirCommand(t *testing.T) {
 			}
 			found++
 			words, err := command.Split(line)
-			if err != nil || command.Describe(words).Path != info.Path {
-				t.Errorf("%s: %q is no line of it: %v", info.Path, line, err)
-			}
+			expect.True(t, err == nil && command.Describe(words).Path == info.Path, "%s: %q is no line of it: %v", info.Path, line, err)
 			// The first mistake is found after all the flags before it.
 			end := slices.Index(append(words, "--"), "--")
 			code, _, stderr := d.run(slices.Insert(words, end, "--nosuch")...)
-			if code != command.ExitUsage || !strings.Contains(stderr, "--nosuch") {
-				t.Errorf("%s: %q: exit %d %s", info.Path, line, code, stderr)
-			}
+			expect.True(t, code == command.ExitUsage && strings.Contains(stderr, "--nosuch"), "%s: %q: exit %d %s", info.Path, line, code, stderr)
 		}
 	}
-	if found < 15 {
-		t.Errorf("only %d examples", found)
-	}
+	expect.True(t, found >= 15, "only %d examples", found)
 }
 
 func (w *walk) sessionsAndTasks() {
@@ -148,9 +141,8 @@ func (w *walk) sessionsAndTasks() {
 	expect.Row(t, w.do("tenant create t_test"), "tenant_id", "t_test")
 	w.do("tenant list --match TEST")
 	w.do("tenant troubles")
-	if got := w.do("tenant show"); got["tenant_id"] != "t_test" || got["created_at"] == nil {
-		t.Errorf("tenant show: %v", got)
-	}
+	got := w.do("tenant show")
+	expect.True(t, got["tenant_id"] == "t_test" && got["created_at"] != nil, "tenant show: %v", got)
 	session := str(w.do("session create --name day --budget tasks=50,wall=1h,tokens=9,cost=1.5")["session_id"])
 	for _, step := range []struct{ verb, state string }{{"start", "running"}, {"pause", "paused"}, {"resume", "running"}} {
 		expect.Row(t, w.do("session "+step.verb+" "+session), "state", step.state)
@@ -172,32 +164,28 @@ func (w *walk) sessionsAndTasks() {
 	expect.Row(t, w.do("task pause "+child), "paused", true)
 	w.do("task resume " + child)
 	expect.Row(t, w.do("task why "+child), "task_id", child, "status", "running")
-	if tree := w.objects("task tree " + id); len(tree) != 2 || tree[1]["task_id"] != child {
-		t.Errorf("tree: %v", tree)
-	}
+	tree := w.objects("task tree " + id)
+	expect.True(t, len(tree) == 2 && tree[1]["task_id"] == child, "tree: %v", tree)
 	w.do("task tree " + id)
 	w.text("task tree "+id, "· "+child)
 	w.do("task cancel " + child + " --reason 'not needed'")
 	w.until("task show "+child, "status", "cancelled")
 	again := str(w.do("task retry " + child)["task_id"])
 	w.line("task cancel " + again)
-	if got := w.do("task show " + id); got["input"] == nil || got["trace_id"] != "0af7651916cd43dd8448eb211c80319c" {
-		t.Errorf("show: %v", got)
-	}
+	got = w.do("task show " + id)
+	expect.True(t, got["input"] != nil && got["trace_id"] == "0af7651916cd43dd8448eb211c80319c", "show: %v", got)
 	w.do("session pause " + session + " --reason 'a look'")
 	queued := str(w.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --session ` + session)["task_id"])
 	w.text("task why "+queued, "pause")
 	expect.Row(t, w.do("task undo "+queued), "status", "cancelled")
-	if lines := w.objects("task log " + id); len(lines) != 2 || lines[0]["message"] != "one" || lines[1]["seq"] != 2.0 {
-		t.Errorf("log: %v", lines)
-	}
+	lines := w.objects("task log " + id)
+	expect.True(t, len(lines) == 2 && lines[0]["message"] == "one" && lines[1]["seq"] == 2.0, "log: %v", lines)
 	w.do("task log " + id + " --follow --tail 1")
 	w.text("task log "+id, "one", "two")
 	w.do("task list --page 1 --page-size 1")
 	w.text("task list", "TASK", id, "succeeded", "exec.run")
-	if got := w.do("result show " + id); got["status"] != "succeeded" || got["output"].(map[string]any)["stdout"] != "one\ntwo\n" {
-		t.Errorf("result: %v", got)
-	}
+	got = w.do("result show " + id)
+	expect.True(t, got["status"] == "succeeded" && got["output"].(map[string]any)["stdout"] == "one\ntwo\n", "result: %v", got)
 	w.do("result list --status succeeded")
 	w.text("result list", id)
 	w.text("result show "+id, "completed_at")
@@ -223,26 +211,20 @@ func (w *walk) agentsAndApprovals() {
 		t.Errorf("agent create: %v", made)
 	}
 	w.line(`agent create quoted --project tools --command "sh -c 'cat >/dev/null; echo it'"`)
-	if got := w.do("agent show quoted"); fmt.Sprint(got["command"]) != "[sh -c cat >/dev/null; echo it]" {
-		t.Errorf("a command in one string: %v", got["command"])
-	}
+	got := w.do("agent show quoted")
+	expect.True(t, fmt.Sprint(got["command"]) == "[sh -c cat >/dev/null; echo it]", "a command in one string: %v", got["command"])
 	w.text(`project learn shop --options '{"url":"here"}'`, "Web", "painter,tester")
-	if got := w.do(`project learn shop --options '{"url":"here"}'`); got["name"] != "Web" || fmt.Sprint(got["roles"]) != "[painter tester]" {
-		t.Errorf("what a server offers: %v", got)
-	}
-	if all := w.objects("role list --project Web"); len(all) != 2 {
-		t.Errorf("roles that were learned: %v", all)
-	}
-	if all := w.objects(`project learn exec --options '{"url":"here"}'`); len(all) != 0 {
-		t.Errorf("a runtime without a server offers %v", all)
-	}
-	if all := w.objects("project list --match tools"); len(all) != 1 || all[0]["name"] != "tools" {
-		t.Errorf("projects: %v", all)
-	}
+	got = w.do(`project learn shop --options '{"url":"here"}'`)
+	expect.True(t, got["name"] == "Web" && fmt.Sprint(got["roles"]) == "[painter tester]", "what a server offers: %v", got)
+	all := w.objects("role list --project Web")
+	expect.True(t, len(all) == 2, "roles that were learned: %v", all)
+	all = w.objects(`project learn exec --options '{"url":"here"}'`)
+	expect.True(t, len(all) == 0, "a runtime without a server offers %v", all)
+	all = w.objects("project list --match tools")
+	expect.True(t, len(all) == 1 && all[0]["name"] == "tools", "projects: %v", all)
 	w.do("project list")
-	if all := w.objects("role list --project tools --match writer"); len(all) != 1 {
-		t.Errorf("roles: %v", all)
-	}
+	all = w.objects("role list --project tools --match writer")
+	expect.True(t, len(all) == 1, "roles: %v", all)
 	w.do("role list")
 	w.text("role list", "writer", "tools")
 	w.until("agent show asker", "status", "idle")
@@ -256,35 +238,28 @@ func (w *walk) agentsAndApprovals() {
 	// Approved with other arguments, and a rule made of it.
 	w.until("agent show asker", "status", "idle")
 	task := str(w.do("agent assign asker 'write x' --uri file:x")["task_id"])
-	if code, _, _ := w.fails(1, "agent assign asker more"); code != "CONFLICT" {
-		t.Errorf("a busy agent took a task: %s", code)
-	}
+	code, _, _ := w.fails(1, "agent assign asker more")
+	expect.True(t, code == "CONFLICT", "a busy agent took a task: %s", code)
 	w.queue()
 	id := w.approval()
 	shown := w.do("approval show " + id)
-	if shown["status"] != "open" || shown["digest"] == nil || shown["task_id"] != task {
-		t.Errorf("approval: %v", shown)
-	}
+	expect.True(t, shown["status"] == "open" && shown["digest"] != nil && shown["task_id"] == task, "approval: %v", shown)
 	w.text("approval list", id, "fs.write", "medium")
-	if why := w.do("approval why " + id); why["rule_id"] == "" || why["when"] == "" || why["values"] == nil || why["rules_now"] != true {
-		w.t.Errorf("why: %v", why)
-	}
+	why := w.do("approval why " + id)
+	expect.True(w.t, why["rule_id"] != "" && why["when"] != "" && why["values"] != nil && why["rules_now"] == true, "why: %v", why)
 	w.text("approval show "+id, "digest", "at_deadline", `\u001b`)
-	if code, _, _ := w.fails(1, "approval approve "+id+" --digest 00"); code != "CONFLICT" {
-		t.Errorf("approved with another digest: %s", code)
-	}
+	code, _, _ = w.fails(1, "approval approve "+id+" --digest 00")
+	expect.True(t, code == "CONFLICT", "approved with another digest: %s", code)
 	uma := w.person("uma", operator.Approver)
 	w.do("approval escalate " + id + " --to uma --reason 'your call'")
-	if code, _, _ := w.fails(1, "approval approve "+id+" --reason fine"); code != "DENIED" {
-		t.Errorf("approved by another than who it was escalated to: %s", code)
-	}
+	code, _, _ = w.fails(1, "approval approve "+id+" --reason fine")
+	expect.True(t, code == "DENIED", "approved by another than who it was escalated to: %s", code)
 	w.do("approval defer " + id + " --for 20m" + uma)
 	w.do(fmt.Sprintf(`approval approve %s --reason fine --edit '{"path":"y","content":"z"}' --digest %s --shown 2026-01-02T03:04:05Z`, id, shown["digest"]) + uma)
 	w.do("approval list --status approved")
 	expect.Row(t, w.do("task wait "+task+" --timeout 20s"), "status", "succeeded")
-	if code, _, _ := w.fails(1, "approval deny "+id+" --reason late"); code != "CONFLICT" {
-		t.Errorf("answered twice: %s", code)
-	}
+	code, _, _ = w.fails(1, "approval deny "+id+" --reason late")
+	expect.True(t, code == "CONFLICT", "answered twice: %s", code)
 
 	w.until("agent show asker", "status", "idle")
 	task = str(w.do("agent assign asker 'write x again'")["task_id"])
@@ -351,28 +326,22 @@ func (w *walk) auditAndBudgets() {
 	w.line("audit verify --checkpoint checkpoint")
 	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(w.line("-o json audit prove "+event)), 0o600))
 	expect.Row(t, w.object("audit check-proof proof"), "event_id", event)
-	if _, message, _ := w.fails(1, "audit check-proof checkpoint"); !strings.Contains(message, `{"proof": TEXT}`) {
-		t.Errorf("a checkpoint for a proof: %s", message)
-	}
-	if _, message, details := w.fails(1, "audit verify --checkpoint proof"); details["field"] != "checkpoint" {
-		t.Errorf("a proof for a checkpoint: %s", message)
-	}
+	_, message, _ := w.fails(1, "audit check-proof checkpoint")
+	expect.True(t, strings.Contains(message, `{"proof": TEXT}`), "a checkpoint for a proof: %s", message)
+	_, message, details := w.fails(1, "audit verify --checkpoint proof")
+	expect.True(t, details["field"] == "checkpoint", "a proof for a checkpoint: %s", message)
 	w.no(os.WriteFile(filepath.Join(w.dir, "proof"), []byte(strings.Replace(proof, "a", "b", 1)), 0o600))
 	w.fails(1, "audit check-proof proof")
-	if deltas := w.objects("audit reconcile"); len(deltas) != 0 {
-		t.Errorf("reconcile: %v", deltas)
-	}
+	deltas := w.objects("audit reconcile")
+	expect.True(t, len(deltas) == 0, "reconcile: %v", deltas)
 	w.used["audit reconcile"] = true
 	w.text("audit reconcile", "no unexplained difference")
 	w.do("audit export --format jsonl --out log.jsonl")
 	lines, err := os.ReadFile(filepath.Join(w.dir, "log.jsonl"))
 	w.no(err)
-	if got := w.line("audit export"); !strings.HasPrefix(got, string(lines)) {
-		t.Errorf("export to a file and to stdout differ")
-	}
-	if csv := w.line("audit export --format csv"); !strings.Contains(strings.SplitN(csv, "\n", 2)[0], "event_type") {
-		t.Errorf("csv: %.200s", csv)
-	}
+	expect.True(t, strings.HasPrefix(w.line("audit export"), string(lines)), "export to a file and to stdout differ")
+	csv := w.line("audit export --format csv")
+	expect.True(t, strings.Contains(strings.SplitN(csv, "\n", 2)[0], "event_type"), "csv: %.200s", csv)
 }
 
 func (w *walk) filesAndLooks() {
@@ -380,9 +349,8 @@ func (w *walk) filesAndLooks() {
 	expect.Row(t, w.do("store check"), "ok", true)
 	w.do("store backup copy.db")
 	w.fails(1, "store backup copy.db")
-	if got := w.do("store copy --to copied.db --keep"); got["kept"] != true || got["root_hash"] == "" {
-		t.Errorf("copy: %v", got)
-	}
+	got := w.do("store copy --to copied.db --keep")
+	expect.True(t, got["kept"] == true && got["root_hash"] != "", "copy: %v", got)
 	w.do("store stats")
 	w.do("store stats --full")
 	w.text("store stats", "commits")
@@ -402,31 +370,26 @@ func (w *walk) filesAndLooks() {
 	w.fails(3, "store check --data junk.db")
 	w.env, cli = cli, w.env
 
-	if all := w.objects("theme list"); len(all) < 5 || all[0]["default"] != true {
-		t.Errorf("themes: %v", all)
-	}
+	all := w.objects("theme list")
+	expect.True(t, len(all) >= 5 && all[0]["default"] == true, "themes: %v", all)
 	w.do("theme list")
-	if got := w.do("theme show mono"); !strings.Contains(str(got["toml"]), "=") {
-		t.Errorf("theme: %v", got)
-	}
+	got = w.do("theme show mono")
+	expect.True(t, strings.Contains(str(got["toml"]), "="), "theme: %v", got)
 	w.no(os.MkdirAll(filepath.Join(w.dir, "config", "swarmdeck", "themes"), 0o700))
 	w.no(os.WriteFile(filepath.Join(w.dir, "config", "swarmdeck", "themes", "mine.toml"), []byte("extends = \"dark\"\n"), 0o600))
 	w.text("theme list", "mine", "mono")
 	w.do("theme show mine")
-	if all := w.objects("keys list --page-size 100"); len(all) < 20 {
-		t.Errorf("keys: %d", len(all))
-	}
+	all = w.objects("keys list --page-size 100")
+	expect.True(t, len(all) >= 20, "keys: %d", len(all))
 	w.do("keys list")
 	w.text("keys list", "SCOPE")
 	w.no(os.WriteFile(filepath.Join(w.dir, "keys.toml"), []byte("[[bind]]\nscope = \"global\"\nkey = \"ctrl+t\"\nline = \"task list\"\nhelp = \"tasks\"\n"), 0o600))
 	w.do("keys check keys.toml")
 	w.no(os.WriteFile(filepath.Join(w.dir, "keys.toml"), []byte("[[bind]]\nscope = \"global\"\nkey = \"ctrl+t\"\nline = \"nosuch list\"\nhelp = \"tasks\"\n"), 0o600))
-	if _, message, _ := w.fails(1, "keys check keys.toml"); !strings.Contains(message, "keys.toml:1") || !strings.Contains(message, "nosuch") {
-		t.Errorf("keys check: %s", message)
-	}
-	if got := w.do("version"); got["go"] == nil {
-		t.Errorf("version: %v", got)
-	}
+	_, message, _ := w.fails(1, "keys check keys.toml")
+	expect.True(t, strings.Contains(message, "keys.toml:1") && strings.Contains(message, "nosuch"), "keys check: %s", message)
+	got = w.do("version")
+	expect.True(t, got["go"] != nil, "version: %v", got)
 	w.text("version", "swarmdeck")
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		expect.Has(t, w.line("completion "+shell), "__complete", "completion", shell)

@@ -19,9 +19,8 @@ func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
 	env := &command.Env{Open: func(context.Context, command.Need) (*engine.Engine, error) { return eng, nil }}
 	quiet, never, stop := env.Following(t.Context(), true)
 	stop()
-	if <-quiet.Done(); never() {
-		t.Error("a line that ended by itself is told that its engine did")
-	}
+	<-quiet.Done()
+	expect.True(t, !never(), "a line that ended by itself is told that its engine did")
 	running, over, stop := env.Following(t.Context(), true)
 	defer stop()
 	if _, err := env.Open(running, command.Need{}); err != nil || over() || running.Err() != nil {

@@ -67,13 +67,11 @@ func (w *walk) forged(t *testing.T) {
 		forged := bytes.Clone(whole)
 		forged[len(forged)/2] ^= 1
 		w.no(os.WriteFile(path, forged, 0o600))
-		if n, _ := f.found(); n == 0 {
-			t.Errorf("%s was changed unseen", name)
-		}
+		n, _ := f.found()
+		expect.True(t, n != 0, "%s was changed unseen", name)
 		w.no(os.Remove(path))
-		if n, _ := f.found(); n == 0 {
-			t.Errorf("%s was removed unseen", name)
-		}
+		n, _ = f.found()
+		expect.True(t, n != 0, "%s was removed unseen", name)
 		w.no(os.WriteFile(path, whole, 0o600))
 	}
 }

@@ -20,9 +20,7 @@ func TestR8WaitingHoldsNoSlot(t *testing.T) {
 	}
 	task := d.object("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}' --wait")
 	expect.Is(t, task["status"], "succeeded", task)
-	if open := d.objects("approval list --open"); len(open) != 5 {
-		t.Errorf("%d wait", len(open))
-	}
+	expect.Is(t, len(d.objects("approval list --open")), 5, "wait")
 }
 
 // Who, by which proof, where, by which key and door, shown and decided when, about what.
@@ -42,12 +40,8 @@ func TestR10AnAnswerIsRecordedWhole(t *testing.T) {
 	} {
 		expect.Is[any](t, got[field], want, field, "is")
 	}
-	if !strings.HasPrefix(str(got["proof"]), "SHA256:") || got["shown_at"] == nil || got["created_at"] == nil {
-		t.Errorf("%v", got)
-	}
-	if got["digest"] == got["prior_digest"] {
-		t.Error("the edit left the digest as it was")
-	}
+	expect.True(t, strings.HasPrefix(str(got["proof"]), "SHA256:") && got["shown_at"] != nil && got["created_at"] != nil, "%v", got)
+	expect.True(t, got["digest"] != got["prior_digest"], "the edit left the digest as it was")
 }
 
 // Every ask is reached by its id from a line, with the same checks.
@@ -58,16 +52,14 @@ func TestR11EveryAskIsReachedByALine(t *testing.T) {
 	for _, line := range []string{"show " + id, "why " + id, "statement " + id + " --answer approve --reason x", "defer " + id + " --for 1m", "ask " + id + " 'why?'", "escalate " + id + " --to bob"} {
 		d.line("approval " + line)
 	}
-	if _, message, _ := d.fails(2, "approval approve "+id+bob); !strings.Contains(message, "needs one") {
-		t.Error(message)
-	}
+	_, message, _ := d.fails(2, "approval approve "+id+bob)
+	expect.True(t, strings.Contains(message, "needs one"), "%v", message)
 	for line, want := range map[string]string{
 		"approval deny " + id + " --reason x --digest 00":                           "no longer what you saw",
 		"approval approve " + id + ` --edit '{"argv":["rm","-rf","/"]}' --reason x`: "refused by",
 	} {
-		if _, message, _ := d.fails(1, line+bob); !strings.Contains(message, want) {
-			t.Errorf("%s: %s", line, message)
-		}
+		_, message, _ := d.fails(1, line+bob)
+		expect.True(t, strings.Contains(message, want), "%s: %s", line, message)
 	}
 	d.line("approval deny " + id + " --reason no" + bob)
 }

@@ -69,14 +69,11 @@ func TestAName(t *testing.T) {
 	}
 	for _, c := range refused {
 		t.Run(c.name, func(t *testing.T) {
-			if code, says, _ := d.fails(1, c.line); code != c.code || !strings.Contains(says, c.says) {
-				t.Errorf("%s %s", code, says)
-			}
+			code, says, _ := d.fails(1, c.line)
+			expect.True(t, code == c.code && strings.Contains(says, c.says), "%s %s", code, says)
 		})
 	}
-	if after := d.objects("audit list --kind operator.refused"); len(after)-before != len(refused)-1 {
-		t.Errorf("%d of %d refusals are in the log", len(after)-before, len(refused)-1)
-	}
+	expect.Is(t, len(d.objects("audit list --kind operator.refused"))-before, len(refused)-1, "refusals are in the log")
 	d.no(os.WriteFile(filepath.Join(d.dir, "open.key"), nil, 0o644))
 	d.no(os.WriteFile(filepath.Join(d.dir, "text.key"), []byte("hello"), 0o600))
 	for line, code := range map[string]int{
@@ -104,7 +101,6 @@ func TestTheFirstOfTwoApprovalsSaysThatASecondIsNeeded(t *testing.T) {
 	d.line("agent create asker --project p --task go -- " + filepath.Join(d.dir, "asker"))
 	id := str(d.until("approval list --open", "status", "open")["approval_id"])
 	expect.Has(t, d.line("approval approve "+id+" --reason fine"), "1 of 2 persons approved it: alice", "first")
-	if out := d.line("approval approve " + id + " --reason fine" + bob); !strings.Contains(out, "approved") || strings.Contains(out, "of 2 persons") {
-		t.Errorf("second: %s", out)
-	}
+	out := d.line("approval approve " + id + " --reason fine" + bob)
+	expect.True(t, strings.Contains(out, "approved") && !strings.Contains(out, "of 2 persons"), "second: %s", out)
 }

@@ -10,9 +10,8 @@ import (
 func (w *walk) policies() {
 	dir := expect.Of(filepath.Abs("../../examples/policies"))(w.t)
 	p := str(w.do("policy propose " + dir + "/writes.yaml --tests " + dir + "/writes.jsonl")["policy_id"])
-	if sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any); !ok || sum["failed"] != 0.0 {
-		w.t.Errorf("tests: %v", sum)
-	}
+	sum, ok := w.do("policy test " + p)["tests_summary"].(map[string]any)
+	expect.True(w.t, ok && sum["failed"] == 0.0, "tests: %v", sum)
 	w.text("policy test "+p, "RESULT", "6 of 6 cases pass")
 	w.do("policy backtest " + p + " --last 50")
 	w.text("policy backtest "+p+" --last 50", "decisions would change")

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestPagesAreTrailedAndFiltered(t *testing.T) {
@@ -17,39 +18,27 @@ func TestPagesAreTrailedAndFiltered(t *testing.T) {
 	}
 	all := d.objects("session list --page 2 --page-size 2")
 	want := map[string]any{"page": 2.0, "page_size": 2.0, "total_count": 5.0, "has_next_page": true, "has_previous_page": true}
-	if len(all) != 3 {
-		t.Fatalf("%d lines, want two records and the page's place", len(all))
-	}
+	expect.Must(t, len(all) == 3, "%d lines, want two records and the page's place", len(all))
 	for k, v := range want {
-		if all[2][k] != v {
-			t.Errorf("%s is %v, want %v", k, all[2][k], v)
-		}
+		expect.Is(t, all[2][k], v, k, "is")
 	}
-	if all := d.objects("session list --page-size 2"); len(all) != 2 || all[0]["session_id"] == nil {
-		t.Errorf("without --page there is no trailer: %v", all)
-	}
-	if all := d.objects("session list --page 9"); len(all) != 1 || all[0]["has_next_page"] != false || all[0]["total_count"] != 5.0 {
-		t.Errorf("past the end: %v", all)
-	}
-	if out := d.line("session list --page-size 2"); !strings.Contains(out, "page 1 of 3, 5 in all") {
-		t.Errorf("a table that is cut says so:\n%s", out)
-	}
-	if out := d.line("session list"); strings.Contains(out, "page") {
-		t.Errorf("a whole table needs no place:\n%s", out)
-	}
+	all = d.objects("session list --page-size 2")
+	expect.True(t, len(all) == 2 && all[0]["session_id"] != nil, "without --page there is no trailer: %v", all)
+	all = d.objects("session list --page 9")
+	expect.True(t, len(all) == 1 && all[0]["has_next_page"] == false && all[0]["total_count"] == 5.0, "past the end: %v", all)
+	expect.Has(t, d.line("session list --page-size 2"), "page 1 of 3, 5 in all", "a table that is cut says so")
+	out := d.line("session list")
+	expect.True(t, !strings.Contains(out, "page"), "a whole table needs no place:\n%s", out)
 	// The same for lists that the engine hands over whole.
 	for _, name := range []string{"t_aa", "t_ab", "t_b1"} {
 		d.line("tenant create " + name)
 	}
-	if all := d.objects("tenant list --match _A --page 1 --page-size 1"); len(all) != 2 || all[0]["tenant_id"] != "t_aa" || all[1]["total_count"] != 2.0 {
-		t.Errorf("%v", all)
-	}
-	if all := d.objects("tenant list --until 1h"); len(all) != 0 {
-		t.Errorf("until an hour ago: %v", all)
-	}
-	if all := d.objects("tenant list --since 1h"); len(all) != 4 {
-		t.Errorf("since an hour ago: %v", all)
-	}
+	all = d.objects("tenant list --match _A --page 1 --page-size 1")
+	expect.True(t, len(all) == 2 && all[0]["tenant_id"] == "t_aa" && all[1]["total_count"] == 2.0, "%v", all)
+	all = d.objects("tenant list --until 1h")
+	expect.True(t, len(all) == 0, "until an hour ago: %v", all)
+	all = d.objects("tenant list --since 1h")
+	expect.True(t, len(all) == 4, "since an hour ago: %v", all)
 }
 
 func TestTablesAreAlignedByCells(t *testing.T) {
@@ -57,14 +46,10 @@ func TestTablesAreAlignedByCells(t *testing.T) {
 	d.line(`task dispatch --kind exec.run --input '{"argv":["echo","日本語"]}' --wait`)
 	d.line(`task dispatch --kind exec.run --input '{"argv":["echo","x"]}' --priority 7 --wait`)
 	lines := strings.Split(strings.TrimRight(d.line("task list"), "\n"), "\n")
-	if len(lines) != 3 {
-		t.Fatalf("%q", lines)
-	}
+	expect.Must(t, len(lines) == 3, "%q", lines)
 	at := strings.Index(lines[0], "STATUS")
 	for _, line := range lines[1:] {
-		if !strings.HasPrefix(line[at:], "succeeded") {
-			t.Errorf("the column is not at %d: %q", at, line)
-		}
+		expect.True(t, strings.HasPrefix(line[at:], "succeeded"), "the column is not at %d: %q", at, line)
 	}
 	if right := strings.Index(lines[0], "PRI") + 3; lines[1][right-1] != '7' || lines[2][right-2:right] != "50" {
 		t.Errorf("numbers are not to the right:\n%s", strings.Join(lines, "\n"))
@@ -104,9 +89,7 @@ func TestJSONKeepsItsValue(t *testing.T) {
 	clean(t, out)
 	var v struct{ Input struct{ Argv []string } }
 	d.no(json.Unmarshal([]byte(out), &v))
-	if v.Input.Argv[2] != hostile {
-		t.Errorf("the value has changed: %q", v.Input.Argv[2])
-	}
+	expect.Is(t, v.Input.Argv[2], hostile, "the value has changed")
 }
 
 func clean(t *testing.T, out string) {

@@ -64,19 +64,13 @@ func TestASwarmFileIsWrittenFromWhatIsFound(t *testing.T) {
 		expect.Has(t, text, part, "without")
 	}
 	found := d.object("project init web")
-	if found["file"] != file || fmt.Sprint(found["languages"]) != "[Go JavaScript]" {
-		t.Errorf("%v", found)
-	}
-	if wrote, err := os.ReadFile(file); err != nil || string(wrote) != text {
-		t.Errorf("%v: %s", err, wrote)
-	}
-	if kind, message, _ := d.fails(1, "project init web"); kind != "CONFLICT" || !strings.Contains(message, "--force") {
-		t.Errorf("%s: %s", kind, message)
-	}
+	expect.True(t, found["file"] == file && fmt.Sprint(found["languages"]) == "[Go JavaScript]", "%v", found)
+	expect.Is(t, string(expect.Of(os.ReadFile(file))(t)), text)
+	kind, message, _ := d.fails(1, "project init web")
+	expect.True(t, kind == "CONFLICT" && strings.Contains(message, "--force"), "%s: %s", kind, message)
 	d.line("project init web --force")
-	if left, _ := filepath.Glob(filepath.Join(d.dir, "web", ".swarm-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(d.dir, "web", ".swarm-*"))
+	expect.True(t, len(left) == 0, "left behind: %v", left)
 	d.fails(1, "project init nowhere")
 	d.fails(1, "project init web --force --read-only")
 }
@@ -93,20 +87,17 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	taken := bytes.Replace(text, []byte("# egress: [go, npm]"), []byte("egress: [go, npm]"), 1)
 	d.no(os.WriteFile(file, taken, 0o600))
 	for _, action := range []string{"created", "unchanged"} { // the offer is taken
-		if got := d.applied("web"); !slices.Equal(got[2:], []string{action + " egress go", action + " egress npm"}) {
-			t.Errorf("%q", got)
-		}
+		got := d.applied("web")
+		expect.True(t, slices.Equal(got[2:], []string{action + " egress go", action + " egress npm"}), "%q", got)
 	}
-	if rules := d.objects("egress list"); len(rules) != 2 || rules[0]["host"] != "go" || rules[0]["project"] != "web" {
-		t.Errorf("%v", rules)
-	}
+	rules := d.objects("egress list")
+	expect.True(t, len(rules) == 2 && rules[0]["host"] == "go" && rules[0]["project"] == "web", "%v", rules)
 	d.no(os.WriteFile(file, bytes.Replace(taken, []byte("[go, npm]"), []byte("[https://go.dev]"), 1), 0o600))
 	d.fails(1, "up web")
 	d.no(os.Mkdir(filepath.Join(d.dir, "it's: empty"), 0o755))
 	d.line(`project init "it's: empty"`)
-	if got := d.applied(`"it's: empty"`); len(got) != 0 {
-		t.Errorf("%q", got)
-	}
+	got := d.applied(`"it's: empty"`)
+	expect.True(t, len(got) == 0, "%q", got)
 }
 
 func TestTheCommentsOfAWrittenSwarmFileApply(t *testing.T) {
@@ -136,9 +127,7 @@ func TestAgentsAreMadeFromARole(t *testing.T) {
 	d.line("tenant create t_one")
 	d.line("role set coder --project web --prompt 'Answer in one line.' --tool read* --tokens 1000 --tasks 5 --shell 'read l; echo \"$l\" >>said'")
 	made := d.objects("agent create fix --project web --from coder --times 2 --dir repo --tree --task 'make it pass'")
-	if len(made) != 2 || made[0]["name"] != "fix-1" || made[1]["name"] != "fix-2" || made[0]["role"] != "coder" {
-		t.Fatalf("%v", made)
-	}
+	expect.Must(t, len(made) == 2 && made[0]["name"] == "fix-1" && made[1]["name"] == "fix-2" && made[0]["role"] == "coder", "%v", made)
 	if made[0]["dir"] == made[1]["dir"] || !strings.HasSuffix(str(made[1]["dir"]), "/fix-2/repo") {
 		t.Errorf("they work in %v and %v", made[0]["dir"], made[1]["dir"])
 	}
@@ -146,9 +135,7 @@ func TestAgentsAreMadeFromARole(t *testing.T) {
 		name := str(a["name"])
 		d.until("agent history "+name, "status", "succeeded")
 		said, err := os.ReadFile(filepath.Join(str(a["dir"]), "said"))
-		if err != nil || !strings.Contains(string(said), "Answer in one line.") {
-			t.Errorf("%s was told %s, %v", name, said, err)
-		}
+		expect.True(t, err == nil && strings.Contains(string(said), "Answer in one line."), "%s was told %s, %v", name, said, err)
 		expect.Row(t, d.object("budget list --agent "+name), "tokens", 1000.0, "tasks", 5.0)
 	}
 	expect.Row(t, d.object("agent history fix-1"), "message", "make it pass")
@@ -160,13 +147,10 @@ func TestAgentsAreMadeFromARole(t *testing.T) {
 		"agent create a-name-of-twenty-xyz --project web --from coder --times 2": "1-20 of",
 	} {
 		code, _, stderr := d.run(strings.Fields("-o json " + line)...)
-		if code == 0 || !strings.Contains(stderr, part) {
-			t.Errorf("%s: exit %d, %s", line, code, stderr)
-		}
+		expect.True(t, code != 0 && strings.Contains(stderr, part), "%s: exit %d, %s", line, code, stderr)
 	}
-	if all := d.objects("agent list"); len(all) != 2 {
-		t.Errorf("%v", all)
-	}
+	all := d.objects("agent list")
+	expect.True(t, len(all) == 2, "%v", all)
 }
 
 func TestACallOfAToolThatTheRoleDoesNotHaveIsDenied(t *testing.T) {
@@ -177,12 +161,10 @@ func TestACallOfAToolThatTheRoleDoesNotHaveIsDenied(t *testing.T) {
 	d.line("role set looker --project web --tool fs.read --tool fs.list* -- sh ask.sh")
 	d.line("agent create ada --project web --from looker --task look")
 	d.until("agent history ada", "status", "succeeded")
-	if log := d.line("agent log ada --page-size 50"); !strings.Contains(log, "fs.list*") || !strings.Contains(log, "deny") {
-		t.Error(log)
-	}
-	if open := d.objects("approval list --open"); len(open) != 0 {
-		t.Errorf("somebody is asked: %v", open)
-	}
+	log := d.line("agent log ada --page-size 50")
+	expect.True(t, strings.Contains(log, "fs.list*") && strings.Contains(log, "deny"), "%v", log)
+	open := d.objects("approval list --open")
+	expect.True(t, len(open) == 0, "somebody is asked: %v", open)
 }
 
 func TestASwarmFileMakesAgentsFromItsRoles(t *testing.T) {
@@ -199,21 +181,17 @@ agents:
 `)
 	want := []string{"created tenant t_one", "created checks web", "created role coder", "created agent ada"}
 	expect.Same(t, d.applied("swarm.yaml"), want)
-	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
-		t.Errorf("again: %q", got)
-	}
+	got := d.applied("swarm.yaml")
+	expect.True(t, !slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }), "again: %q", got)
 	text, err := os.ReadFile(filepath.Join(d.dir, "swarm.yaml"))
 	d.no(err)
 	d.write("narrow.yaml", strings.ReplaceAll(string(text), "tools: [read]", "tools: [look]"))
-	if got := d.applied("narrow.yaml"); !slices.Contains(got, "changed agent ada") {
-		t.Errorf("other tools: %q", got)
-	}
-	if a := d.object("agent show ada"); fmt.Sprint(a["tools"]) != "[look]" {
-		t.Errorf("tools: %v", a["tools"])
-	}
-	if a := d.object("agent show ada"); a["profile"] != "reader" || a["role"] != "coder" || fmt.Sprint(a["command"]) != "[cat]" {
-		t.Errorf("%v", a)
-	}
+	got = d.applied("narrow.yaml")
+	expect.True(t, slices.Contains(got, "changed agent ada"), "other tools: %q", got)
+	a := d.object("agent show ada")
+	expect.True(t, fmt.Sprint(a["tools"]) == "[look]", "tools: %v", a["tools"])
+	a = d.object("agent show ada")
+	expect.True(t, a["profile"] == "reader" && a["role"] == "coder" && fmt.Sprint(a["command"]) == "[cat]", "%v", a)
 	d.write("bad.yaml", `
 tenant: t_one
 projects:
@@ -240,30 +218,25 @@ func TestEachTreeHasAnEnvironmentOfItsOwn(t *testing.T) {
 	d.line("tenant create t_one")
 	d.line("project tree web --env DATABASE={project}_{n} --env FOR={agent}:{branch} --env MINE=no")
 	d.line(`project checks web --check 'test "$DATABASE" = web_2'`)
-	if p := d.object("project tree web"); fmt.Sprint(p["checks"]) != `[test "$DATABASE" = web_2]` {
-		t.Errorf("%v", p)
-	}
+	p := d.object("project tree web")
+	expect.True(t, fmt.Sprint(p["checks"]) == `[test "$DATABASE" = web_2]`, "%v", p)
 	d.no(os.WriteFile(filepath.Join(d.dir, "env.sh"), []byte(`read l; echo "$DATABASE $FOR $MINE" >said`), 0o600))
 	made := d.objects("agent create fix --project web --times 2 --dir repo --tree --env MINE=yes --task go -- sh " + filepath.Join(d.dir, "env.sh"))
 	for n, a := range made {
 		name := str(a["name"])
 		d.until("agent history "+name, "status", "succeeded")
 		said, err := os.ReadFile(filepath.Join(str(a["dir"]), "said"))
-		if want := fmt.Sprintf("web_%d %s:swarmdeck/%s yes\n", n+1, name, name); err != nil || string(said) != want {
-			t.Errorf("%s has %q, %v", name, said, err)
-		}
+		expect.True(t, err == nil && string(said) == fmt.Sprintf("web_%d %s:swarmdeck/%s yes\n", n+1, name, name), "%s has %q, %v", name, said, err)
 	}
 	d.line("review check fix-2 --wait")
 	if code, _, _ := d.run("review", "check", "fix-1", "--wait"); code == 0 {
-		if d.object("review show fix-1"); strings.Contains(d.line("review show fix-1"), "checks    pass") {
-			t.Error("a check has the environment of another tree")
-		}
+		d.object("review show fix-1")
+		expect.True(t, !strings.Contains(d.line("review show fix-1"), "checks    pass"), "a check has the environment of another tree")
 	}
 	d.line("agent create ada --project web --like fix-1 --tree")
 	d.line("agent assign ada go --wait")
-	if said, _ := os.ReadFile(filepath.Join(str(d.object("agent show ada")["dir"]), "said")); string(said) != "web_1 ada:swarmdeck/ada yes\n" {
-		t.Errorf("one made like another has %q", said)
-	}
+	said, _ := os.ReadFile(filepath.Join(str(d.object("agent show ada")["dir"]), "said"))
+	expect.True(t, string(said) == "web_1 ada:swarmdeck/ada yes\n", "one made like another has %q", said)
 	for _, bad := range []string{"PATH=x", "1A=x", "A={b}", "A=@KEY", "SWARMDECK_DATA=x"} {
 		d.fails(2, "project tree web --env "+bad)
 	}
@@ -277,7 +250,6 @@ agents:
 `)
 	want := []string{"unchanged tenant t_one", "changed tree web", "created agent eve-1", "created agent eve-2"}
 	expect.Same(t, d.applied("swarm.yaml"), want)
-	if got := d.applied("swarm.yaml"); slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }) {
-		t.Errorf("again: %q", got)
-	}
+	got := d.applied("swarm.yaml")
+	expect.True(t, !slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }), "again: %q", got)
 }

@@ -13,9 +13,8 @@ func TestWhoOnlyLooksReadsTheTermsOfPolicies(t *testing.T) {
 	d.line("tenant create t_acme")
 	d.env.Role, d.env.ReadOnly = command.Viewer, true
 	expect.Row(t, d.object("policy terms"), "two_persons", false)
-	if code, _, _ := d.fails(1, "policy terms --jailed on"); code != "DENIED" {
-		t.Errorf("a viewer changed the terms: %s", code)
-	}
+	code, _, _ := d.fails(1, "policy terms --jailed on")
+	expect.True(t, code == "DENIED", "a viewer changed the terms: %s", code)
 }
 
 func TestAServerIsAddedAndRemovedByAnAdmin(t *testing.T) {
@@ -24,9 +23,8 @@ func TestAServerIsAddedAndRemovedByAnAdmin(t *testing.T) {
 	d.line("mcp add far --url http://127.0.0.1:1/mcp")
 	d.env.Role = command.Approver
 	for _, line := range []string{"mcp add near -- true", "mcp remove far"} {
-		if code, _, _ := d.fails(1, line); code != "DENIED" {
-			t.Errorf("%s: %s", line, code)
-		}
+		code, _, _ := d.fails(1, line)
+		expect.True(t, code == "DENIED", "%s: %s", line, code)
 	}
 }
 
@@ -68,9 +66,7 @@ func TestAStateAndAPlanAreReadByPeople(t *testing.T) {
 		for _, part := range want {
 			expect.Has(t, text, part, line, "lacks")
 		}
-		if strings.Contains(text, `{"`) {
-			t.Errorf("%s prints JSON:\n%s", line, text)
-		}
+		expect.True(t, !strings.Contains(text, `{"`), "%s prints JSON:\n%s", line, text)
 	}
 }
 
@@ -80,12 +76,10 @@ func TestEventsAreNarrowedToATask(t *testing.T) {
 	for _, task := range []string{"tk-1", "tk-2"} {
 		d.line(`dag emit '{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-` + task + `","agent_id":"ada","task_id":"` + task + `"}'`)
 	}
-	if got := d.objects("dag events --task tk-1"); len(got) != 1 || got[0]["task_id"] != "tk-1" {
-		t.Errorf("events of tk-1: %v", got)
-	}
-	if got := d.objects("dag events --task tk-3"); len(got) != 0 {
-		t.Errorf("events of tk-3: %v", got)
-	}
+	got := d.objects("dag events --task tk-1")
+	expect.True(t, len(got) == 1 && got[0]["task_id"] == "tk-1", "events of tk-1: %v", got)
+	got = d.objects("dag events --task tk-3")
+	expect.True(t, len(got) == 0, "events of tk-3: %v", got)
 }
 
 func TestAMistakenFileFailsAMistakenLineIsUsage(t *testing.T) {
@@ -104,8 +98,7 @@ func TestAMistakenFileFailsAMistakenLineIsUsage(t *testing.T) {
 		"audit witness add git":         2,
 		"operator handover --to ' a'":   2,
 	} {
-		if kind, message, _ := d.fails(code, line); kind != "INVALID_INPUT" {
-			t.Errorf("%s: %s %s", line, kind, message)
-		}
+		kind, message, _ := d.fails(code, line)
+		expect.True(t, kind == "INVALID_INPUT", "%s: %s %s", line, kind, message)
 	}
 }

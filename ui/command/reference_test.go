@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestTheReferenceHasAPageForEachNoun(t *testing.T) {
@@ -14,17 +16,14 @@ func TestTheReferenceHasAPageForEachNoun(t *testing.T) {
 	for name, want := range map[string]string{
 		"README.md": "| [task](task.md) |", "task.md": "## task dispatch\n", "agent.md": "| `--tree` | ", "help.md": "| `--markdown DIR` | ",
 	} {
-		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(page), want) {
-			t.Errorf("%s: %v, want %q in %s", name, err, want, page)
-		}
+		expect.Has(t, string(expect.Of(os.ReadFile(filepath.Join(dir, name)))(t)), want, name, "in")
 	}
 	for line, want := range map[string]string{
 		"help task --markdown " + dir:        "takes no COMMAND",
 		"help --markdown " + dir + "/none":   "no such file or directory",
 		"--read-only help --markdown " + dir: "writes a file",
 	} {
-		if code, _, said := d.run(strings.Fields(line)...); code == 0 || !strings.Contains(said, want) {
-			t.Errorf("%s: exit %d %s", line, code, said)
-		}
+		code, _, said := d.run(strings.Fields(line)...)
+		expect.True(t, code != 0 && strings.Contains(said, want), "%s: exit %d %s", line, code, said)
 	}
 }

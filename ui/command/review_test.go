@@ -49,9 +49,7 @@ func (w *walk) git(args ...string) string {
 func (w *walk) approved(task map[string]any) {
 	w.t.Helper()
 	open := w.objects("approval list --open")
-	if len(open) != 1 {
-		w.t.Fatalf("%d approvals: %v", len(open), open)
-	}
+	expect.Must(w.t, len(open) == 1, "%d approvals: %v", len(open), open)
 	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
 	if done := w.do(fmt.Sprintf("task wait %v --timeout 60s", task["task_id"])); done["status"] != "succeeded" {
 		w.text(fmt.Sprintf("result show %v", task["task_id"]), "succeeded")
@@ -63,9 +61,8 @@ func (w *walk) trees() {
 	repo := w.repository()
 	script := "read line; case $line in *reviewed*) sed -i s/TWO/Two/ a;; *) sed -i s/two/TWO/ a; echo new >new; echo b >b;; esac"
 	made := w.do(fmt.Sprintf("agent create tess --project trees --dir %s --tree -- sh -c %q", repo, script))
-	if dir := fmt.Sprint(made["dir"]); dir == repo || !strings.HasSuffix(dir, "/tess/repo") {
-		w.t.Errorf("it works in %s", dir)
-	}
+	dir := fmt.Sprint(made["dir"])
+	expect.True(w.t, dir != repo && strings.HasSuffix(dir, "/tess/repo"), "it works in %s", dir)
 	w.do("agent assign tess 'in upper case' --wait")
 	w.do("review list")
 	w.do("review show tess")
@@ -88,9 +85,8 @@ func (w *walk) trees() {
 	w.fails(1, "review unviewed tess b")
 	state := fmt.Sprint(w.do("agent diff tess --stat")["to"])
 	w.do("review send tess --wait")
-	if text := w.line("review show tess"); strings.Contains(text, "viewed by") {
-		w.t.Errorf("a file that has changed since is still viewed: %s", text)
-	}
+	text := w.line("review show tess")
+	expect.True(w.t, !strings.Contains(text, "viewed by"), "a file that has changed since is still viewed: %s", text)
 	w.fails(1, "review accept tess a --state "+state)
 	w.fails(2, "review file tess none")
 	w.text("review file tess a", "Two")
@@ -105,9 +101,8 @@ func (w *walk) trees() {
 	w.text("agent diff tess a", "+Two")
 	w.fails(1, "review send tess")
 	w.do("project checks trees --check 'grep -q one a' --check 'test -f new'")
-	if c := w.do("project checks trees"); fmt.Sprint(c["checks"]) != "[grep -q one a test -f new]" {
-		w.t.Errorf("%v", c)
-	}
+	c := w.do("project checks trees")
+	expect.True(w.t, fmt.Sprint(c["checks"]) == "[grep -q one a test -f new]", "%v", c)
 	w.do("review check tess --wait")
 	w.text("review show tess", "checks    pass", "not all of it")
 	// A part is taken over first: the checks look at the result, and not at the tree.
@@ -150,9 +145,7 @@ func (w *walk) trees() {
 	w.do("project guard trees --none")
 	expect.Row(w.t, w.do("project guard trees"), "guarded", nil)
 	w.approved(w.do("push tess --to fix"))
-	if log := w.git("ls-remote", "origin", "fix"); log == "" {
-		w.t.Error("nothing was pushed")
-	}
+	expect.True(w.t, w.git("ls-remote", "origin", "fix") != "", "nothing was pushed")
 	w.fails(1, "agent delete tess --yes")
 	w.do("agent delete tess --yes --discard")
 }
@@ -172,21 +165,17 @@ func TestAConflictIsGivenToTheAgentOrKeptInOneStep(t *testing.T) {
 		t.Error(message)
 	}
 	given := w.do("review update tess --conflicts send")
-	if fmt.Sprint(given["conflicts"]) != "[a]" || given["task_id"] == nil {
-		t.Fatalf("%v", given)
-	}
+	expect.Must(t, fmt.Sprint(given["conflicts"]) == "[a]" && given["task_id"] != nil, "%v", given)
 	w.do(fmt.Sprintf("task wait %v --timeout 60s", given["task_id"]))
 	w.text("review show tess", fmt.Sprintf(", sent as %v)", given["task_id"]), "hold both sides of a conflict")
-	if _, message, _ := w.fails(1, "merge tess"); !strings.Contains(message, "conflict markers in a") {
-		t.Error(message)
-	}
+	_, message, _ := w.fails(1, "merge tess")
+	expect.True(t, strings.Contains(message, "conflict markers in a"), "%v", message)
 	w.no(os.WriteFile(filepath.Join(w.dir, "settled"), []byte("one\nDEUX\nthree\n"), 0o600))
 	w.do("review edit tess a --from-file settled")
 	moves("zwei")
 	expect.Has(t, w.line("review update tess --conflicts keep"), "settle them there: review edit tess FILE")
-	if all := w.do("review show tess")["remarks"].([]any); len(all) != 1 {
-		t.Errorf("what a person settles is not remarked: %v", all)
-	}
+	all := w.do("review show tess")["remarks"].([]any)
+	expect.True(t, len(all) == 1, "what a person settles is not remarked: %v", all)
 }
 
 func TestSeveralAgentsOfASwarmFileTryTheSame(t *testing.T) {
@@ -201,13 +190,11 @@ agents:
 	want := []string{"created tenant t_tries", "created agent ada-1", "created agent ada-2"}
 	expect.Same(t, d.applied("swarm.yaml"), want)
 	expect.Same(t, d.applied("swarm.yaml"), []string{"unchanged tenant t_tries", "unchanged agent ada-1", "unchanged agent ada-2"}, "again")
-	if all := d.objects("review list --tenant t_tries"); len(all) != 2 || all[0]["base"] != "main" {
-		t.Errorf("%v", all)
-	}
+	all := d.objects("review list --tenant t_tries")
+	expect.True(t, len(all) == 2 && all[0]["base"] == "main", "%v", all)
 	d.write("bad.yaml", "tenant: t_tries\nagents:\n  - {name: eve, project: p, command: [cat], base: main}\n")
-	if _, message, _ := d.fails(1, "up bad.yaml"); !strings.Contains(message, "tree: true") {
-		t.Error(message)
-	}
+	_, message, _ := d.fails(1, "up bad.yaml")
+	expect.True(t, strings.Contains(message, "tree: true"), "%v", message)
 }
 
 func TestTheSameFileIsToldAtOnce(t *testing.T) {
@@ -223,12 +210,10 @@ func TestTheSameFileIsToldAtOnce(t *testing.T) {
 		w.until("agent show "+name, "status", "busy")
 	}
 	told := w.untilIt("bus read bob --peek", "the news of the same file", func(m map[string]any) bool { return m["payload"] != nil })
-	if text := fmt.Sprint(told["payload"]); !strings.Contains(text, "tree.overlap") || !strings.Contains(text, "ada") || !strings.Contains(text, "[a") {
-		t.Errorf("told is %v", told)
-	}
-	if all := w.objects("bus read ada --peek"); len(all) != 1 {
-		t.Errorf("ada was told %d times: %v", len(all), all)
-	}
+	text := fmt.Sprint(told["payload"])
+	expect.True(t, strings.Contains(text, "tree.overlap") && strings.Contains(text, "ada") && strings.Contains(text, "[a"), "told is %v", told)
+	all := w.objects("bus read ada --peek")
+	expect.True(t, len(all) == 1, "ada was told %d times: %v", len(all), all)
 	w.text("review list", "bob: a")
 }
 
@@ -245,9 +230,8 @@ func TestAgentsThatChangeTheSameFunctionAreToldSo(t *testing.T) {
 		w.do("agent assign " + name + " 'another number' --wait")
 	}
 	expect.Is(t, fmt.Sprint(w.do("review show ada")["overlap"]), "[bob: a.go (func Foo) eve: a.go (other symbols)]")
-	if told := fmt.Sprint(w.objects("bus read bob --peek")); !strings.Contains(told, "with func Foo in a.go") || !strings.Contains(told, "map[a.go:[func Foo]]") {
-		t.Error(told)
-	}
+	told := fmt.Sprint(w.objects("bus read bob --peek"))
+	expect.True(t, strings.Contains(told, "with func Foo in a.go") && strings.Contains(told, "map[a.go:[func Foo]]"), "%v", told)
 }
 
 // An agent that shares a repository can write where its remotes lead. A push goes where a
@@ -268,9 +252,8 @@ func TestAPushGoesOnlyWhereAPersonHasSaid(t *testing.T) {
 	w.git("config", "remote.origin.url", planted)
 	refused := func(want, line string) {
 		t.Helper()
-		if _, message, _ := w.fails(1, line); !strings.Contains(message, want) {
-			t.Errorf("%s: %s", line, message)
-		}
+		_, message, _ := w.fails(1, line)
+		expect.True(t, strings.Contains(message, want), "%s: %s", line, message)
 	}
 	refused("project remote trees origin URL", "push tess --to fix")
 	url := "git@git.example.org:" + filepath.Join(w.dir, "remote.git")
@@ -287,9 +270,7 @@ func TestAPushGoesOnlyWhereAPersonHasSaid(t *testing.T) {
 	open := w.objects("approval list --open")
 	w.text(fmt.Sprintf("approval show %v", open[0]["approval_id"]), "goes to branch fix of origin: ssh, host git@git.example.org, path "+filepath.Join(w.dir, "remote.git"))
 	w.approved(task)
-	if w.git("--git-dir=../remote.git", "rev-parse", "--verify", "fix") == "" {
-		t.Error("nothing was pushed")
-	}
+	expect.True(t, w.git("--git-dir=../remote.git", "rev-parse", "--verify", "fix") != "", "nothing was pushed")
 	// What a person takes away is gone, also for what was approved before.
 	w.no(os.WriteFile(filepath.Join(repo, "b"), []byte("b\n"), 0o644))
 	w.git("add", "b")
@@ -298,10 +279,8 @@ func TestAPushGoesOnlyWhereAPersonHasSaid(t *testing.T) {
 	w.do("project remote trees origin --none")
 	open = w.objects("approval list --open")
 	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
-	if done := w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", task["task_id"])); done["status"] == "succeeded" {
-		t.Errorf("%v", done)
-	}
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("hooks ran: %v", ran)
-	}
+	done := w.do(fmt.Sprintf("task wait %v --status failed --timeout 60s", task["task_id"]))
+	expect.True(t, done["status"] != "succeeded", "%v", done)
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "hooks ran: %v", ran)
 }

@@ -132,9 +132,7 @@ func TestErrorsInTextAreOneCleanLine(t *testing.T) {
 	if code != 2 || out != "" || !strings.HasPrefix(stderr, "swarmdeck: ") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, out, stderr)
 	}
-	if strings.ContainsAny(stderr, "\x1b\a\u202e") {
-		t.Errorf("control characters got through: %q", stderr)
-	}
+	expect.True(t, !strings.ContainsAny(stderr, "\x1b\a\u202e"), "control characters got through: %q", stderr)
 }
 
 func TestReadOnlyRefusesEveryWriteBeforeOpening(t *testing.T) {
@@ -149,9 +147,8 @@ func TestReadOnlyRefusesEveryWriteBeforeOpening(t *testing.T) {
 		}
 		code, _, stderr := d.run(args...)
 		refused := strings.Contains(stderr, "refused because of --read-only")
-		if want := info.Effect != command.Reads; refused != want || want && code != 1 {
-			t.Errorf("%s (%s): exit %d, %s", info.Path, info.Effect, code, stderr)
-		}
+		want := info.Effect != command.Reads
+		expect.True(t, refused == want && (!want || code == 1), "%s (%s): exit %d, %s", info.Path, info.Effect, code, stderr)
 	}
 }
 
@@ -160,9 +157,8 @@ func TestAReadOnlyDoorStaysOne(t *testing.T) {
 	d.line("session create")
 	d.env.ReadOnly = true
 	d.line("session list")
-	if code, _, _ := d.fails(1, "session create"); code != "DENIED" {
-		t.Error(code)
-	}
+	code, _, _ := d.fails(1, "session create")
+	expect.True(t, code == "DENIED", "%v", code)
 }
 
 func TestLinesInsideADoorWorkOnItsEngine(t *testing.T) {
@@ -172,20 +168,15 @@ func TestLinesInsideADoorWorkOnItsEngine(t *testing.T) {
 		line := *env
 		line.Caller.Door = core.DoorCockpit
 		out, stderr, code := command.Capture(ctx, line, []string{"session", "create", "-o", "json"})
-		if code != 0 || !strings.Contains(out, s.Caller.Tenant) {
-			t.Errorf("exit %d %s%s", code, out, stderr)
-		}
-		if out, _, code := command.Capture(ctx, line, nil); code != 2 || out != "" {
-			t.Errorf("a cockpit within the cockpit: exit %d", code)
-		}
+		expect.True(t, code == 0 && strings.Contains(out, s.Caller.Tenant), "exit %d %s%s", code, out, stderr)
+		out, _, code = command.Capture(ctx, line, nil)
+		expect.True(t, code == 2 && out == "", "a cockpit within the cockpit: exit %d", code)
 		return nil
 	}
-	if code, _, stderr := d.run(); code != 0 {
-		t.Fatalf("exit %d %s", code, stderr)
-	}
-	if n := len(d.needs); n == 0 || !d.needs[n-1].Active {
-		t.Errorf("opened with %+v", d.needs)
-	}
+	code, _, stderr := d.run()
+	expect.Must(t, code == 0, "exit %d %s", code, stderr)
+	n := len(d.needs)
+	expect.True(t, n != 0 && d.needs[n-1].Active, "opened with %+v", d.needs)
 }
 
 func TestEndlessOutputIsRefused(t *testing.T) {
@@ -210,36 +201,29 @@ func TestRolesBoundWhatADoorMayDo(t *testing.T) {
 	d := newDeck(t)
 	d.env.Role = command.Viewer
 	d.line("task list")
-	if code, message, _ := d.fails(1, "session create"); code != "DENIED" || !strings.Contains(message, "operator") {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ := d.fails(1, "session create")
+	expect.True(t, code == "DENIED" && strings.Contains(message, "operator"), "%s %s", code, message)
 	d.env.Role = command.Operator
 	d.line("session create")
-	if code, message, _ := d.fails(1, "approval deny x --reason y"); code != "DENIED" || !strings.Contains(message, "approver") {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ = d.fails(1, "approval deny x --reason y")
+	expect.True(t, code == "DENIED" && strings.Contains(message, "approver"), "%s %s", code, message)
 	d.env.Role = "guest"
-	if code, _, _ := d.fails(1, "task list"); code != "DENIED" {
-		t.Error("an unknown role may do something")
-	}
+	code, _, _ = d.fails(1, "task list")
+	expect.True(t, code == "DENIED", "an unknown role may do something")
 	d.env.Role, d.env.Caller.Door = "", core.DoorSSH
-	if code, _, _ := d.fails(2, "--as root task list"); code != "DENIED" {
-		t.Error("an authenticated door let its operator be changed")
-	}
+	code, _, _ = d.fails(2, "--as root task list")
+	expect.True(t, code == "DENIED", "an authenticated door let its operator be changed")
 }
 
 func TestTenantIsChosenInOrder(t *testing.T) {
 	d := newDeck(t)
 	// None: made for a command that needs one, but not with --read-only.
-	if code, message, _ := d.fails(1, "--read-only task list"); code != "NOT_FOUND" || !strings.Contains(message, "no tenant") {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ := d.fails(1, "--read-only task list")
+	expect.True(t, code == "NOT_FOUND" && strings.Contains(message, "no tenant"), "%s %s", code, message)
 	expect.Is(t, d.object("session create")["tenant_id"], "t_default", "made")
 	d.line("tenant create t_other")
 	_, message, details := d.fails(2, "task list")
-	if !strings.Contains(message, "t_default, t_other") || details["field"] != "tenant" {
-		t.Errorf("%s %v", message, details)
-	}
+	expect.True(t, strings.Contains(message, "t_default, t_other") && details["field"] == "tenant", "%s %v", message, details)
 	env := d.env.Getenv
 	d.env.Getenv = func(name string) string {
 		if name == "SWARMDECK_TENANT" {
@@ -256,26 +240,20 @@ func TestTenantIsChosenInOrder(t *testing.T) {
 func TestWaitEndsWithTheTask(t *testing.T) {
 	d := newDeck(t)
 	got := d.object(`task dispatch --kind exec.run --input '{"argv":["echo","hi"]}' --wait`)
-	if got["status"] != "succeeded" || got["input"] == nil {
-		t.Errorf("%v", got)
-	}
+	expect.True(t, got["status"] == "succeeded" && got["input"] != nil, "%v", got)
 	code, out, stderr := d.run("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["false"]}`, "--wait", "-o", "json")
-	if last := decode(t, out); code != 1 || len(last) != 1 || last[0]["status"] != "failed" || stderr != "" {
-		t.Errorf("failed task: exit %d, %s%s", code, out, stderr)
-	}
+	last := decode(t, out)
+	expect.True(t, code == 1 && len(last) == 1 && last[0]["status"] == "failed" && stderr == "", "failed task: exit %d, %s%s", code, out, stderr)
 	slow := str(d.object(`task dispatch --kind exec.run --input '{"argv":["sleep","30"]}'`)["task_id"])
-	if kind, message, _ := d.fails(4, "task wait "+slow+" --timeout 100ms"); kind != "UNAVAILABLE" || !strings.Contains(message, "timed out") {
-		t.Errorf("%s %s", kind, message)
-	}
+	kind, message, _ := d.fails(4, "task wait "+slow+" --timeout 100ms")
+	expect.True(t, kind == "UNAVAILABLE" && strings.Contains(message, "timed out"), "%s %s", kind, message)
 	d.line("task wait " + slow + " --status running --timeout 10s")
 	d.line("task cancel " + slow + " --reason enough")
-	if code, out, _ := d.run("task", "wait", slow); code != 1 || !strings.Contains(out, "cancelled") {
-		t.Errorf("exit %d %s", code, out)
-	}
+	code, out, _ = d.run("task", "wait", slow)
+	expect.True(t, code == 1 && strings.Contains(out, "cancelled"), "exit %d %s", code, out)
 	d.line("task wait " + slow + " --status cancelled")
-	if code, _, _ := d.run("task", "wait", slow, "--status", "succeeded"); code != 1 {
-		t.Errorf("waiting for a status that can't come any more: exit %d", code)
-	}
+	code, _, _ = d.run("task", "wait", slow, "--status", "succeeded")
+	expect.True(t, code == 1, "waiting for a status that can't come any more: exit %d", code)
 }
 
 func TestInterruptedCommandsExitWith130(t *testing.T) {
@@ -285,9 +263,8 @@ func TestInterruptedCommandsExitWith130(t *testing.T) {
 		for at := range 20 { // whatever it is at
 			ctx, cancel := context.WithCancel(context.Background())
 			time.AfterFunc(time.Duration(at)*2*time.Millisecond, cancel)
-			if code, _, stderr := d.runIn(ctx, d.env, args...); code != command.ExitInterrupted {
-				t.Errorf("%v: exit %d, %s", args, code, stderr)
-			}
+			code, _, stderr := d.runIn(ctx, d.env, args...)
+			expect.True(t, code == command.ExitInterrupted, "%v: exit %d, %s", args, code, stderr)
 		}
 	}
 	d.line("task cancel " + slow)
@@ -321,7 +298,6 @@ func TestInputsComeFromLiteralFileAndStdin(t *testing.T) {
 	d.env.Stdin = strings.NewReader(input)
 	d.line("task dispatch --kind exec.run --input - --wait")
 	d.env.Stdin = strings.NewReader(`{"argv":["` + strings.Repeat("x", core.MaxInput) + `"]}`)
-	if _, message, _ := d.fails(2, "task dispatch --kind exec.run --input -"); !strings.Contains(message, "larger than") {
-		t.Error(message)
-	}
+	_, message, _ := d.fails(2, "task dispatch --kind exec.run --input -")
+	expect.True(t, strings.Contains(message, "larger than"), "%v", message)
 }

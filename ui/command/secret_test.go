@@ -17,9 +17,8 @@ func (w *walk) secrets() {
 	w.do("agent create keeper --project tools --env CI=@CI -- true")
 	w.do("secret list")
 	w.text("secret list", "CI", "alice", "keeper")
-	if all := w.objects("secret list --match ci"); len(all) != 1 || fmt.Sprint(all[0]["agents"]) != "[keeper]" {
-		w.t.Errorf("secret list: %v", all)
-	}
+	all := w.objects("secret list --match ci")
+	expect.True(w.t, len(all) == 1 && fmt.Sprint(all[0]["agents"]) == "[keeper]", "secret list: %v", all)
 	expect.Row(w.t, w.do("secret delete CI"), "name", "CI")
 	w.do("agent delete keeper --yes")
 }
@@ -46,9 +45,8 @@ func TestSecretsAreRefusedForTheRightReason(t *testing.T) {
 		{`task dispatch --kind exec.run --input '{"argv":["curl","https://me:geheim@h.example/"]}'`, "argv", "word 2 looks like a credential", 2},
 		{"mcp add s -- true ghp_0123456789abcdefghijkl", "command", "word 2 looks like a credential", 2},
 	} {
-		if _, message, details := d.fails(c.exit, c.line); !strings.Contains(message, c.want) || c.field != "" && details["field"] != c.field {
-			t.Errorf("%s: %s %v", c.line, message, details)
-		}
+		_, message, details := d.fails(c.exit, c.line)
+		expect.True(t, strings.Contains(message, c.want) && (c.field == "" || details["field"] == c.field), "%s: %s %v", c.line, message, details)
 	}
 	_, err := os.Stat(d.data + ".secrets.key")
 	expect.Fails(t, err, "a key was made for nothing")

@@ -1,12 +1,14 @@
 package command_test
 
-import "fmt"
+import (
+	"fmt"
+
+	"swarmdeck/expect"
+)
 
 func (w *walk) servers() {
 	made := w.do("mcp add files --env A=b --dir here -- prog --flag")
-	if made["name"] != "files" || fmt.Sprint(made["command"]) != "[prog --flag]" {
-		w.t.Errorf("%v", made)
-	}
+	expect.True(w.t, made["name"] == "files" && fmt.Sprint(made["command"]) == "[prog --flag]", "%v", made)
 	w.do("mcp add far --url https://far.example/mcp --header Authorization=FAR_TOKEN")
 	w.do("mcp servers")
 	w.text("mcp servers", "files", "prog --flag", "https://far.example/mcp")
@@ -14,7 +16,6 @@ func (w *walk) servers() {
 		w.fails(2, bad)
 	}
 	w.do("mcp remove files")
-	if code, _, _ := w.fails(1, "mcp remove files"); code != "NOT_FOUND" {
-		w.t.Error(code)
-	}
+	code, _, _ := w.fails(1, "mcp remove files")
+	expect.True(w.t, code == "NOT_FOUND", "%v", code)
 }

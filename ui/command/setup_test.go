@@ -22,32 +22,25 @@ func TestATreeIsSetUpBeforeTheFirstTaskOfItsAgent(t *testing.T) {
 	d.line("tenant create t_one")
 	d.line("project tree web --env MADE_FOR={agent}")
 	d.line(`project tree web --setup 'sleep 0.3; echo "for $MADE_FOR" | tee ready' --setup 'echo twice >>ready'`)
-	if p := d.object("project tree web"); len(p["setup"].([]any)) != 2 || p["env"] == nil {
-		t.Errorf("%v", p)
-	}
+	p := d.object("project tree web")
+	expect.True(t, len(p["setup"].([]any)) == 2 && p["env"] != nil, "%v", p)
 	made := d.object("agent create ada --project web --dir repo --tree --task go " + lined)
 	given := d.objects("task list --kind agent.prompt")
-	if why := d.object(fmt.Sprintf("task why %v", given[0]["task_id"])); given[0]["status"] != "queued" || !strings.Contains(str(why["text"]), "set up") {
-		t.Errorf("%v: %v", given[0]["status"], why)
-	}
+	why := d.object(fmt.Sprintf("task why %v", given[0]["task_id"]))
+	expect.True(t, given[0]["status"] == "queued" && strings.Contains(str(why["text"]), "set up"), "%v: %v", given[0]["status"], why)
 	d.until("agent history ada", "status", "succeeded")
 	for name, want := range map[string]string{"ready": "for ada\ntwice\n", "said": "worked\n"} {
-		if text, err := os.ReadFile(filepath.Join(str(made["dir"]), name)); err != nil || string(text) != want {
-			t.Errorf("%s holds %q, %v", name, text, err)
-		}
+		expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(str(made["dir"]), name)))(t)), want, name, "holds")
 	}
 	ran := d.objects("task list --kind tree.setup")
-	if len(ran) != 1 || ran[0]["status"] != "succeeded" {
-		t.Fatalf("%v", ran)
-	}
+	expect.Must(t, len(ran) == 1 && ran[0]["status"] == "succeeded", "%v", ran)
 	expect.Has(t, d.line(fmt.Sprintf("task log %v", ran[0]["task_id"])), "for ada")
 	expect.Has(t, d.line("review show ada"), "setup     done")
 	// Nobody else runs anything that way, and what is done is not done again.
 	d.fails(1, `task dispatch --kind tree.setup --input '{"agent":"ada","lines":["echo no"]}'`)
 	d.line(`task dispatch --kind tree.setup --input '{"agent":"ada","lines":["sleep 0.3; echo \"for $MADE_FOR\" | tee ready","echo twice >>ready"]}' --wait`)
-	if text, _ := os.ReadFile(filepath.Join(str(made["dir"]), "ready")); string(text) != "for ada\ntwice\n" {
-		t.Errorf("set up twice: %q", text)
-	}
+	text, _ := os.ReadFile(filepath.Join(str(made["dir"]), "ready"))
+	expect.True(t, string(text) == "for ada\ntwice\n", "set up twice: %q", text)
 }
 
 // TestAnEmergencyStopHoldsWhatRunsInATree: also in the midst of a line.
@@ -92,9 +85,8 @@ projects:
 agents:
   - {name: ada, project: web, role: r, dir: repo, tree: true, command: [sh, -c, "read l; test -f ready && echo worked >>said"], task: go}
 `)
-	if got := d.applied("swarm.yaml"); !slices.Contains(got, "created tree web") {
-		t.Errorf("%q", got)
-	}
+	got := d.applied("swarm.yaml")
+	expect.True(t, slices.Contains(got, "created tree web"), "%q", got)
 	d.until("task list --kind tree.setup", "status", "failed")
 	failed := d.objects("task list --kind tree.setup")
 	var trouble string
@@ -104,21 +96,18 @@ agents:
 		}
 	}
 	expect.Has(t, trouble, fmt.Sprintf("task retry %v", failed[0]["task_id"]), "trouble")
-	if text := d.line("review show ada"); !strings.Contains(text, "setup     not done") || !strings.Contains(text, "1  test -f may-go") {
-		t.Errorf("%s", text)
-	}
-	if given := d.objects("task list --kind agent.prompt"); given[0]["status"] != "queued" {
-		t.Errorf("%v", given)
-	}
+	text := d.line("review show ada")
+	expect.True(t, strings.Contains(text, "setup     not done") && strings.Contains(text, "1  test -f may-go"), "%s", text)
+	given := d.objects("task list --kind agent.prompt")
+	expect.True(t, given[0]["status"] == "queued", "%v", given)
 	d.no(os.WriteFile(filepath.Join(str(d.object("agent show ada")["dir"]), "may-go"), nil, 0o644))
 	d.line(fmt.Sprintf("task retry %v", failed[0]["task_id"]))
 	d.until("agent history ada", "status", "succeeded")
 	for end := time.Now().Add(10 * time.Second); len(d.eng.Health.Of("t_one")) > 0 && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 	}
-	if left := d.eng.Health.Of("t_one"); len(left) > 0 {
-		t.Errorf("still troubled: %v", left)
-	}
+	left := d.eng.Health.Of("t_one")
+	expect.True(t, len(left) == 0, "still troubled: %v", left)
 	d.line("project tree web --none")
 	d.line("agent create bob --project web --dir repo --tree --task go -- sh -c 'read l; touch said'")
 	d.until("agent history bob", "status", "succeeded")

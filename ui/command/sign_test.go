@@ -46,9 +46,8 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 	id := d.question()
 
 	// Without one, and with another's.
-	if code, says, _ := d.fails(1, "approval approve "+id+" --reason fine"); code != "DENIED" || !strings.Contains(says, "has to be signed") {
-		t.Errorf("unsigned: %s %s", code, says)
-	}
+	code, says, _ := d.fails(1, "approval approve "+id+" --reason fine")
+	expect.True(t, code == "DENIED" && strings.Contains(says, "has to be signed"), "unsigned: %s %s", code, says)
 	d.line("approval approve " + id + " --reason 'I looked'" + ann)
 
 	// Signed elsewhere, with nothing but ssh-keygen.
@@ -58,9 +57,8 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 		t.Helper()
 		d.no(os.WriteFile(path, []byte(statement), 0o600))
 		_ = os.Remove(path + ".sig")
-		if out, err := exec.Command(keygen, "-Y", "sign", "-n", namespace, "-f", filepath.Join(d.dir, key+".key"), path).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		out, err := exec.Command(keygen, "-Y", "sign", "-n", namespace, "-f", filepath.Join(d.dir, key+".key"), path).CombinedOutput()
+		expect.Must(t, err == nil, "%v\n%s", err, out)
 	}
 	answer := "approval answer @statement --signature @statement.sig"
 	for name, c := range map[string]struct {
@@ -79,17 +77,14 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 		if name == "a statement reshaped" {
 			code = 2
 		}
-		if _, says, _ := d.fails(code, args); !strings.Contains(says, c.says) {
-			t.Errorf("%s: %s", name, says)
-		}
+		_, says, _ := d.fails(code, args)
+		expect.True(t, strings.Contains(says, c.says), "%s: %s", name, says)
 	}
 	sign("bob", "swarmdeck")
-	if got := d.object(answer + bob); got["status"] != "approved" {
-		t.Fatalf("%v", got)
-	}
-	if _, says, _ := d.fails(1, answer+bob); !strings.Contains(says, "already approved") {
-		t.Errorf("replayed: %s", says)
-	}
+	got := d.object(answer + bob)
+	expect.Must(t, got["status"] == "approved", "%v", got)
+	_, says, _ = d.fails(1, answer+bob)
+	expect.True(t, strings.Contains(says, "already approved"), "replayed: %s", says)
 	second := d.question()
 	if _, says, _ := d.fails(1, "approval answer '"+strings.Replace(strings.TrimSpace(statement), id, second, 1)+"' --signature @statement.sig"+bob); !strings.Contains(says, "signature") && !strings.Contains(says, "digest") {
 		t.Errorf("for another question: %s", says)
@@ -102,20 +97,15 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 	for line := range strings.Lines(lines) {
 		run := exec.Command("sh", "-c", line)
 		run.Dir = filepath.Join(d.dir, "proof")
-		if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), "Good \"swarmdeck\" signature") {
-			t.Errorf("%s: %v\n%s", line, err, out)
-		}
+		expect.Has(t, string(expect.Of(run.CombinedOutput())(t)), "Good \"swarmdeck\" signature", line)
 	}
-	if strings.Count(lines, "\n") != 1 {
-		t.Errorf("two keys:\n%s", lines)
-	}
+	expect.Is(t, strings.Count(lines, "\n"), 1, "two keys", lines)
 	denied := d.line("-o json decision export " + second)
 	if !strings.Contains(denied, `\"answer\":\"deny\"`) || !strings.Contains(denied, `\"log\":\"swarmdeck/`) || strings.Count(denied, `"principal"`) != 1 {
 		t.Errorf("%s", denied)
 	}
 	d.fails(1, "decision export "+id+" --out proof")
 	d.fails(1, "decision export "+str(d.objects("decision list")[len(d.objects("decision list"))-1]["decision_id"]))
-	if deltas := strings.TrimSpace(d.line("-o json audit reconcile")); strings.Contains(deltas, "decision") {
-		t.Errorf("%s", deltas)
-	}
+	deltas := strings.TrimSpace(d.line("-o json audit reconcile"))
+	expect.True(t, !strings.Contains(deltas, "decision"), "%s", deltas)
 }

@@ -23,9 +23,8 @@ func (w *walk) skills() {
 	w.write("newer.yaml", skillText("navigate", "1.10.0", ""))
 	w.used["skill check"] = true
 	expect.Row(t, w.object("skill check skills newer.yaml"), "ok", true)
-	if got := w.do("skill list"); got != nil {
-		t.Errorf("checking loaded %v", got)
-	}
+	got := w.do("skill list")
+	expect.True(t, got == nil, "checking loaded %v", got)
 	if got := w.objects("skill load skills newer.yaml"); len(got) != 3 || got[0]["action"] != "created" || got[0]["object"] != "skill" ||
 		got[0]["name"] != "navigate" || got[0]["version"] != "1.0.0" || got[0]["source"] != w.dir+"/skills/navigate.yaml" {
 		t.Errorf("load: %v", got)
@@ -40,9 +39,8 @@ func (w *walk) skills() {
 		"skill list --tag none": 0, "skill list --kind builtin": 3, "skill list --kind exec": 0, "skill list --match DETECT": 1,
 		"skill list --since 1h": 3, "skill list --until 1h": 0, "skill list --agent x": 0, "skill list --tag motion --tag none": 0,
 	} {
-		if got := w.objects(line); len(got) != want {
-			t.Errorf("%s: %v", line, got)
-		}
+		got := w.objects(line)
+		expect.True(t, len(got) == want, "%s: %v", line, got)
 	}
 	w.text("skill list", "SKILL", "navigate", "1.0.0 (older)", "1.10.0", "builtin", "motion", "does detect")
 	if got := w.do("skill show navigate"); got["version"] != "1.10.0" || got["timeout"] != 30.0 || len(str(got["digest"])) != 64 || got["parameters_schema"] == nil {
@@ -62,15 +60,12 @@ func (w *walk) skills() {
 		t.Errorf("sources: %v", got)
 	}
 	w.do("skill sources")
-	if got := w.do("skill forget newer.yaml"); got["path"] != w.dir+"/newer.yaml" || len(w.objects("skill sources")) != 1 {
-		t.Errorf("forget: %v", got)
-	}
-	if code, _, _ := w.fails(1, "skill forget newer.yaml"); code != "NOT_FOUND" {
-		t.Errorf("forgotten twice: %s", code)
-	}
-	if code, message, details := w.fails(1, "skill unload navigate"); code != "CONFLICT" || !strings.Contains(message, "needed by detect@0.2.0") {
-		t.Errorf("unload: %s %s %v", code, message, details)
-	}
+	got = w.do("skill forget newer.yaml")
+	expect.True(t, got["path"] == w.dir+"/newer.yaml" && len(w.objects("skill sources")) == 1, "forget: %v", got)
+	code, _, _ := w.fails(1, "skill forget newer.yaml")
+	expect.True(t, code == "NOT_FOUND", "forgotten twice: %s", code)
+	code, message, details := w.fails(1, "skill unload navigate")
+	expect.True(t, code == "CONFLICT" && strings.Contains(message, "needed by detect@0.2.0"), "unload: %s %s %v", code, message, details)
 	expect.Row(t, w.do("skill unload navigate@1.10.0"), "action", "unloaded", "version", "1.10.0")
 	w.write("skills/bad.yaml", skillText("bad", "1", ""))
 	w.fails(1, "skill load skills")
@@ -96,9 +91,7 @@ func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
 	}
 	lines := strings.Split(message, "\n")
 	for i, w := range want {
-		if i >= len(lines) || !strings.HasPrefix(lines[i], w) {
-			t.Errorf("%q is missing in\n%s", w, message)
-		}
+		expect.True(t, i < len(lines) && strings.HasPrefix(lines[i], w), "%q is missing in\n%s", w, message)
 	}
 	problems, _ := details["problems"].([]any)
 	if len(problems) != 4 || fmt.Sprint(problems[2]) != "map[allowed:a whole number, 1-3600 field:timeout file:skills/bad.yaml line:6 message:0 is not allowed; allowed: a whole number, 1-3600 value:0]" {
@@ -115,13 +108,10 @@ func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
 		if want == "INVALID_INPUT" {
 			exit = 2
 		}
-		if code, _, _ := d.fails(exit, line); code != want {
-			t.Errorf("%s: %s", line, code)
-		}
+		code, _, _ := d.fails(exit, line)
+		expect.True(t, code == want, "%s: %s", line, code)
 	}
-	if all := d.objects("audit list --kind skill.refused"); len(all) != 2 {
-		t.Errorf("%d refusals in the audit log", len(all))
-	}
+	expect.Is(t, len(d.objects("audit list --kind skill.refused")), 2, "refusals in the audit log")
 }
 
 func TestASwarmFileBringsSkills(t *testing.T) {
@@ -140,18 +130,15 @@ func TestASwarmFileBringsSkills(t *testing.T) {
 	// One mistake anywhere, and nothing is applied.
 	d.write("bad/lib/grab.yaml", skillText("grab", "1.0.0", "nowhere"))
 	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills:\n  - lib\n  - none.yaml\n  - name: x\n    version: 1.0.0\n    parameters_schema: {type: object}\n    runner: {kind: builtin, name: echo}\n")
-	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, `bad/swarm.yaml:6: skills[2].name: "x" is not allowed`) {
-		t.Errorf("%s", message)
-	}
+	_, message, _ := d.fails(1, "up bad")
+	expect.True(t, strings.Contains(message, `bad/swarm.yaml:6: skills[2].name: "x" is not allowed`), "%s", message)
 	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills:\n  - lib\n  - none.yaml\n")
-	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, "bad/swarm.yaml:5: skills[1]: can't read "+d.dir+"/bad/none.yaml: no such file") {
-		t.Errorf("%s", message)
-	}
+	_, message, _ = d.fails(1, "up bad")
+	expect.True(t, strings.Contains(message, "bad/swarm.yaml:5: skills[1]: can't read "+d.dir+"/bad/none.yaml: no such file"), "%s", message)
 	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills: [lib]\n")
 	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, `lib/grab.yaml:5: dependencies[0]: "nowhere" is not allowed; allowed: a skill that is loaded`) {
 		t.Errorf("%s", message)
 	}
-	if all := d.objects("session list --match night"); len(all) != 0 {
-		t.Errorf("a refused file made %v", all)
-	}
+	all := d.objects("session list --match night")
+	expect.True(t, len(all) == 0, "a refused file made %v", all)
 }

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/ui/command"
 )
@@ -27,14 +28,11 @@ func TestSplitFollowsTheShellsQuoting(t *testing.T) {
 		`$HOME *.go ~ #x ; | &`:        {"$HOME", "*.go", "~", "#x", ";", "|", "&"},
 		"é 日本":                         {"é", "日本"},
 	} {
-		if got, err := command.Split(line); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%s: %q %v, want %q", line, got, err, want)
-		}
+		expect.Same(t, expect.Of(command.Split(line))(t), want, line)
 	}
 	for _, line := range []string{`'`, `"`, `a 'b`, `a "b\"`, `a\`} {
-		if got, err := command.Split(line); err == nil {
-			t.Errorf("%s: %q, want an error", line, got)
-		}
+		got, err := command.Split(line)
+		expect.True(t, err != nil, "%s: %q, want an error", line, got)
 	}
 }
 
@@ -52,9 +50,7 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		again, err := command.Split(core.Join(words))
-		if err != nil || !slices.Equal(words, again) {
-			t.Fatalf("%q splits to %q, joined and split again to %q, %v", line, words, again, err)
-		}
+		expect.Must(t, err == nil && slices.Equal(words, again), "%q splits to %q, joined and split again to %q, %v", line, words, again, err)
 		env := command.Env{
 			Dir: t.TempDir(), Stdout: io.Discard, Stderr: io.Discard,
 			Caller: core.Caller{Door: core.DoorScript},
@@ -66,8 +62,7 @@ func FuzzSplit(f *testing.F) {
 			}
 		}
 		command.Describe(words)
-		if code := command.Run(context.Background(), &env, words); code < 0 || code > 4 {
-			t.Fatalf("%q: exit %d", line, code)
-		}
+		code := command.Run(context.Background(), &env, words)
+		expect.Must(t, code >= 0 && code <= 4, "%q: exit %d", line, code)
 	})
 }

@@ -77,15 +77,12 @@ func TestACardIsOpenWhileTheStateBeforeItsCallIsCopied(t *testing.T) {
 					_, got, _ = strings.Cut(how, ", ")
 				}
 			}
-			if time.Now().After(end) {
-				t.Fatalf("troubles say %q of the copy, want %q", got, want)
-			}
+			expect.Must(t, !time.Now().After(end), "troubles say %q of the copy, want %q", got, want)
 		}
 	}
 	copying("3 of 7 files are copied")
-	if out := d.line("tenant troubles"); !strings.Contains(out, "3 of 7 files are copied") || !strings.Contains(out, "asker") {
-		t.Errorf("troubles: %s", out)
-	}
+	out := d.line("tenant troubles")
+	expect.True(t, strings.Contains(out, "3 of 7 files are copied") && strings.Contains(out, "asker"), "troubles: %s", out)
 	d.line("approval approve " + str(asked["approval_id"]) + " --reason fine")
 	close(h.free)
 	expect.Row(t, d.object("task wait "+task+" --timeout 60s"), "status", "succeeded")

@@ -40,9 +40,8 @@ func (w *walk) subagents() {
 		"skill executions --skill reach": 1, "skill executions --skill navigate": 0, "skill executions --status success": 1,
 		"skill executions --status failed": 0, "skill executions --match reach": 1, "skill executions --until 1h": 0,
 	} {
-		if got := w.objects(line); len(got) != want {
-			t.Errorf("%s: %v", line, got)
-		}
+		got := w.objects(line)
+		expect.True(t, len(got) == want, "%s: %v", line, got)
 	}
 	w.do("skill executions")
 	w.text("skill executions", "EXECUTION", "reach@1.0.0", "success", `{"to":"there"}`)
@@ -52,9 +51,8 @@ func (w *walk) subagents() {
 
 	idle := str(w.do("subagent spawn --name Arm-2")["agent_id"])
 	expect.Row(t, w.do("subagent assign "+idle+` reach --params '{"to":"here"}' --wait`), "agent_id", idle, "state", "completed")
-	if got := w.do("subagent show " + idle); fmt.Sprint(got["results"]) != "map[reach:map[to:here]]" {
-		t.Errorf("show: %v", got)
-	}
+	got := w.do("subagent show " + idle)
+	expect.True(t, fmt.Sprint(got["results"]) == "map[reach:map[to:here]]", "show: %v", got)
 	busy := str(w.do("skill invoke for-ever")["agent_id"])
 	w.until("subagent show "+busy, "state", "running")
 	expect.Row(t, w.do("subagent pause "+busy), "state", "paused")
@@ -65,9 +63,8 @@ func (w *walk) subagents() {
 	for line, want := range map[string]int{
 		"subagent list": 4, "subagent list --state completed": 2, "subagent list --status failed": 2, "subagent list --match arm-": 2, "subagent list --kind for-ever": 1,
 	} {
-		if got := w.objects(line); len(got) != want {
-			t.Errorf("%s: %v", line, got)
-		}
+		got := w.objects(line)
+		expect.True(t, len(got) == want, "%s: %v", line, got)
 	}
 	w.do("subagent list")
 
@@ -87,9 +84,8 @@ func TestASkillThatFailsIsToldByTheExitCode(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	d.write("many.yaml", "- {skill: reach, params: {to: a}}\n")
-	if code, out, _ := d.run("subagent", "run-parallel", "many.yaml", "--wait"); code != command.ExitFailed || !strings.Contains(out, "failed") {
-		t.Errorf("exit %d: %s", code, out)
-	}
+	code, out, _ = d.run("subagent", "run-parallel", "many.yaml", "--wait")
+	expect.True(t, code == command.ExitFailed && strings.Contains(out, "failed"), "exit %d: %s", code, out)
 }
 
 func TestBadSubagentLinesAreRefused(t *testing.T) {
@@ -130,7 +126,6 @@ func TestBadSubagentLinesAreRefused(t *testing.T) {
 			t.Errorf("%s: %s %q %v, want %+v", line, code, message, details, want)
 		}
 	}
-	if got := d.objects("subagent list"); len(got) != 0 {
-		t.Errorf("left behind: %v", got)
-	}
+	got := d.objects("subagent list")
+	expect.True(t, len(got) == 0, "left behind: %v", got)
 }

@@ -1,6 +1,10 @@
 package command
 
-import "testing"
+import (
+	"testing"
+
+	"swarmdeck/expect"
+)
 
 // A command that is made without its neighbours is listed under the name that
 // it gives itself, helps as it does beside them, and is alone.
@@ -10,9 +14,7 @@ func TestACommandIsTheSameWithoutTheOthers(t *testing.T) {
 		for _, c := range p.tops {
 			alone := treeFor(&Env{}, t.Context(), []string{c.name})
 			whole, one := all.find([]string{c.name}), alone.find([]string{c.name})
-			if whole == nil || one == nil || whole.Name() != c.name || one.Name() != c.name {
-				t.Fatalf("%s is not found under that name", c.name)
-			}
+			expect.Must(t, whole != nil && one != nil && whole.Name() == c.name && one.Name() == c.name, "%s is not found under that name", c.name)
 			if whole.GroupID != one.GroupID || whole.UsageString() != one.UsageString() {
 				t.Errorf("%s is used in two ways:\n%s\n%s", c.name, whole.UsageString(), one.UsageString())
 			}

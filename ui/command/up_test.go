@@ -55,9 +55,8 @@ budgets:
 	}
 	expect.Same(t, d.applied("swarm.yaml"), unchanged, "again")
 	expect.Is(t, d.line("up swarm.yaml -o sentence"), "applied swarm.yaml: 0 created, 0 changed, 6 as they were\n", "in a sentence")
-	if all := d.objects("session list"); len(all) != 2 || all[1]["name"] != "day" || all[1]["state"] != "running" || all[0]["state"] != "created" {
-		t.Errorf("sessions: %v", all)
-	}
+	all := d.objects("session list")
+	expect.True(t, len(all) == 2 && all[1]["name"] == "day" && all[1]["state"] == "running" && all[0]["state"] == "created", "sessions: %v", all)
 
 	for _, change := range []struct{ from, to, want string }{
 		{"tasks: 5", "tasks: 6", "changed budget session:day"},
@@ -73,9 +72,8 @@ budgets:
 		got := d.applied("swarm.yaml")
 		expect.Same(t, slices.DeleteFunc(got, func(s string) bool { return strings.HasPrefix(s, "unchanged") }), []string{change.want}, change.from, change.to)
 	}
-	if got := d.object("agent show one"); fmt.Sprint(got["command"]) != "[cat -u]" || got["role"] != "s" {
-		t.Errorf("agent: %v", got)
-	}
+	got := d.object("agent show one")
+	expect.True(t, fmt.Sprint(got["command"]) == "[cat -u]" && got["role"] == "s", "agent: %v", got)
 }
 
 func TestUpRefusesAFileAsAWhole(t *testing.T) {
@@ -109,9 +107,8 @@ budgets:
     cost: 9000000000000000
 `)
 	code, message, details := d.fails(1, "up bad.yaml")
-	if n, _ := details["problems"].([]any); code != "INVALID_INPUT" || len(n) != 13 {
-		t.Errorf("%s %d problems\n%s", code, len(n), message)
-	}
+	n, _ := details["problems"].([]any)
+	expect.True(t, code == "INVALID_INPUT" && len(n) == 13, "%s %d problems\n%s", code, len(n), message)
 	for _, want := range []string{
 		"bad.yaml:4: sessions[0].budget.tokens: ", "bad.yaml:6: sessions[1].name: ",
 		"bad.yaml:9: agents[1].name: ", "bad.yaml:10: agents[1].project: ", "bad.yaml:11: agents[1].role: ", "bad.yaml:12: agents[1].runtime: ",
@@ -121,17 +118,13 @@ budgets:
 	} {
 		expect.Has(t, message, want, "no")
 	}
-	if _, _, stderr := d.run("up", "bad.yaml"); strings.Count(stderr, "\n") != 13 {
-		t.Errorf("not a line each:\n%s", stderr)
-	}
-	if all := d.objects("tenant list"); len(all) != 0 {
-		t.Errorf("made: %v", all)
-	}
+	_, _, stderr := d.run("up", "bad.yaml")
+	expect.True(t, strings.Count(stderr, "\n") == 13, "not a line each:\n%s", stderr)
+	all := d.objects("tenant list")
+	expect.True(t, len(all) == 0, "made: %v", all)
 	d.write("worse.yaml", "agents:\n  - {name: x}\n  - {nme: y}\n")
 	exit, out, stderr := d.run("up", "worse.yaml")
-	if exit != 1 || out != "" || strings.Count(stderr, "worse.yaml:") < 4 {
-		t.Errorf("exit %d\n%s%s", exit, out, stderr)
-	}
+	expect.True(t, exit == 1 && out == "" && strings.Count(stderr, "worse.yaml:") >= 4, "exit %d\n%s%s", exit, out, stderr)
 	d.write("many.yaml", `
 slots: 0
 sessions:
@@ -150,14 +143,11 @@ skills:
 `)
 	exit, out, stderr = d.run("up", "many.yaml")
 	for _, want := range []string{"many.yaml:2: slots", "many.yaml:4: sessions[0].name", "many.yaml:5: sessions[1]", "many.yaml:7: agents[0].command", "many.yaml:9: budgets[0].subject", "many.yaml:12: skills[0].version", "no-such-skill"} {
-		if exit != 1 || out != "" || !strings.Contains(stderr, want) {
-			t.Errorf("exit %d, no %q in\n%s%s", exit, want, out, stderr)
-		}
+		expect.True(t, exit == 1 && out == "" && strings.Contains(stderr, want), "exit %d, no %q in\n%s%s", exit, want, out, stderr)
 	}
 	d.write("other.yaml", "tenant: t_other\n")
-	if code, message, _ := d.fails(1, "--tenant t_up up other.yaml"); code != "CONFLICT" || !strings.Contains(message, "t_other") {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ = d.fails(1, "--tenant t_up up other.yaml")
+	expect.True(t, code == "CONFLICT" && strings.Contains(message, "t_other"), "%s %s", code, message)
 	d.no(os.Mkdir(filepath.Join(d.dir, "empty"), 0o700))
 	d.fails(1, "up empty")
 }
@@ -202,9 +192,8 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	edit := string(core.MustEncode(map[string]string{"path": "my notes.txt", "content": content}))
 	d.line("approval approve " + id + " --reason fine --edit " + core.Quote(edit))
 	expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded")
-	if got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt")); err != nil || string(got) != content {
-		t.Errorf("wrote %q, %v; approved was %q", got, err, content)
-	}
+	got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt"))
+	expect.True(t, err == nil && string(got) == content, "wrote %q, %v; approved was %q", got, err, content)
 	_, err = os.Stat(note)
 	expect.Fails(t, err, "the scribe wrote what it asked for and not what was approved")
 	d.line("audit verify")
@@ -219,20 +208,15 @@ func TestDemo(t *testing.T) {
 	d.env.Close = func() error { closed = true; return nil }
 	d.env.Doors.Cockpit = func(_ context.Context, _ *command.Env, s command.Start) error {
 		at = s
-		if _, err := os.Stat(filepath.Join(filepath.Dir(s.Data), "quickstart", "agents", "scribe.sh")); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(filepath.Dir(s.Data), "quickstart", "agents", "scribe.sh"))
+		expect.True(t, err == nil, "%v", err)
 		page, err := s.Engine.Fleet.Agents(context.Background(), s.Caller.Tenant, core.Filter{})
-		if err != nil || page.Info.Total != 4 {
-			t.Errorf("agents: %+v %v", page.Info, err)
-		}
+		expect.True(t, err == nil && page.Info.Total == 4, "agents: %+v %v", page.Info, err)
 		return nil
 	}
 	open := d.env.Open
 	d.env.Open = func(ctx context.Context, need command.Need) (*engine.Engine, error) {
-		if !need.Active || need.ReadOnly || need.Data == d.data {
-			t.Errorf("opened with %+v", need)
-		}
+		expect.True(t, need.Active && !need.ReadOnly && need.Data != d.data, "opened with %+v", need)
 		return open(ctx, need)
 	}
 	d.write("large", "")
@@ -244,16 +228,12 @@ func TestDemo(t *testing.T) {
 	if code, _, stderr := d.run("demo"); code != 0 || !strings.Contains(stderr, "its state is kept beside the demo's data, at most") {
 		t.Fatalf("exit %d %s", code, stderr)
 	}
-	if at.Caller.Tenant != "t_demo" || at.Caller.Name != "alice" || at.Engine == nil {
-		t.Errorf("the cockpit began at %+v", at)
-	}
-	if _, err := os.Stat(filepath.Dir(at.Data)); err == nil || !closed {
-		t.Errorf("the demo's files are still there (closed: %v)", closed)
-	}
+	expect.True(t, at.Caller.Tenant == "t_demo" && at.Caller.Name == "alice" && at.Engine != nil, "the cockpit began at %+v", at)
+	_, err := os.Stat(filepath.Dir(at.Data))
+	expect.True(t, err != nil && closed, "the demo's files are still there (closed: %v)", closed)
 	code, _, stderr := d.run("demo", "--dir", "kept")
-	if _, err := os.Stat(filepath.Join(d.dir, "kept", "quickstart", "swarm.yaml")); err != nil || code != 0 || !strings.Contains(stderr, "kept") {
-		t.Errorf("exit %d %s %v", code, stderr, err)
-	}
+	_, err = os.Stat(filepath.Join(d.dir, "kept", "quickstart", "swarm.yaml"))
+	expect.True(t, err == nil && code == 0 && strings.Contains(stderr, "kept"), "exit %d %s %v", code, stderr, err)
 	d.no(os.WriteFile(filepath.Join(d.dir, "kept", "demo.db"), nil, 0o600))
 	if code, _, _ := d.fails(1, "demo --dir kept"); code != "CONFLICT" {
 		t.Errorf("over another demo: %s", code)

@@ -45,9 +45,7 @@ func TestUpRefusesABadPolicy(t *testing.T) {
 			d := newDeck(t)
 			put := func(text, change string) string {
 				old, now, _ := strings.Cut(change, "|")
-				if !strings.Contains(text, old) {
-					t.Fatalf("no %q in %s", old, text)
-				}
+				expect.Must(t, strings.Contains(text, old), "no %q in %s", old, text)
 				return strings.Replace(text, old, now, 1)
 			}
 			d.write("p.yaml", put(fineTable, c.table))
@@ -60,9 +58,7 @@ func TestUpRefusesABadPolicy(t *testing.T) {
 			}
 			if all := d.objects("tenant list"); len(all) > 0 {
 				for _, o := range all {
-					if o["tenant_id"] == "t_up" {
-						t.Error("the tenant was made")
-					}
+					expect.True(t, o["tenant_id"] != "t_up", "the tenant was made")
 				}
 			}
 		})
@@ -75,8 +71,7 @@ func TestAGoodPolicyOfASwarmFileIsAppliedOnce(t *testing.T) {
 	d.write("p.jsonl", fineCases)
 	d.write("swarm.yaml", "tenant: t_up\npolicy:\n  file: p.yaml\n  tests: p.jsonl\n")
 	for _, want := range []string{"created policy fine", "unchanged policy fine"} {
-		if got := d.applied("swarm.yaml"); len(got) != 2 || got[1] != want {
-			t.Errorf("%q, want %s", got, want)
-		}
+		got := d.applied("swarm.yaml")
+		expect.True(t, len(got) == 2 && got[1] == want, "%q, want %s", got, want)
 	}
 }

@@ -70,15 +70,12 @@ func TestAViewerLeavesNothingBehind(t *testing.T) {
 				env.Stdin = strings.NewReader("{}")
 				before := holds(t, env.Dir) + holds(t, home)
 				code, out, errs := d.runIn(t.Context(), env, args...)
-				if now := holds(t, env.Dir) + holds(t, home); now != before {
-					t.Fatalf("remote %v: %q wrote (exit %d):\n%s%s%s", remote, args, code, out, errs, now)
-				}
+				now := holds(t, env.Dir) + holds(t, home)
+				expect.Must(t, now == before, "remote %v: %q wrote (exit %d):\n%s%s%s", remote, args, code, out, errs, now)
 				n++
 			}
 		}
-		if n < 500 {
-			t.Errorf("only %d lines", n)
-		}
+		expect.True(t, n >= 500, "only %d lines", n)
 	}
 }
 
@@ -90,9 +87,8 @@ func TestADashIsNoFile(t *testing.T) {
 		"dag export jsonl -", "dag import jsonl -", "skill load -", "skill check -", "store backup -", "dag resource attach ada -",
 		"dag resource restore s1 --to -", "cad scenario run x --out -", "up -", "agent create a --dir -",
 	} {
-		if _, message, _ := d.fails(2, line); !strings.Contains(message, "- is no file here") {
-			t.Errorf("%s: %s", line, message)
-		}
+		_, message, _ := d.fails(2, line)
+		expect.True(t, strings.Contains(message, "- is no file here"), "%s: %s", line, message)
 	}
 	expect.Has(t, d.line("audit export --out -"), "tenant.created", "to stdout")
 }
@@ -108,9 +104,8 @@ func TestNoLineNamesTheEnginesOwnFiles(t *testing.T) {
 		"skill load deck.db.spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.spill/x", "dag export git deck.db.trees",
 		"bus publish x @link", "dag resource attach ada files:hard", "agent create a --dir deck.db.spill",
 	} {
-		if code, message, _ := d.fails(1, line); code != "DENIED" || !strings.Contains(message, "one of the engine's own files") {
-			t.Errorf("%s: %s %s", line, code, message)
-		}
+		code, message, _ := d.fails(1, line)
+		expect.True(t, code == "DENIED" && strings.Contains(message, "one of the engine's own files"), "%s: %s %s", line, code, message)
 	}
 }
 
@@ -119,13 +114,11 @@ func TestAViewerReadsTheTermsAndChangesNone(t *testing.T) {
 	d.line("tenant create t_test")
 	d.env.Role = command.Viewer
 	d.line("policy terms")
-	if code, message, _ := d.fails(1, "policy terms --jailed on"); code != "DENIED" || !strings.Contains(message, "needs the role approver") {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ := d.fails(1, "policy terms --jailed on")
+	expect.True(t, code == "DENIED" && strings.Contains(message, "needs the role approver"), "%s %s", code, message)
 	d.env.ReadOnly = true
-	if _, message, _ := d.fails(1, "session create"); !strings.Contains(message, "needs the role operator, you are viewer") {
-		t.Error(message)
-	}
+	_, message, _ = d.fails(1, "session create")
+	expect.True(t, strings.Contains(message, "needs the role operator, you are viewer"), "%v", message)
 }
 
 // TestAViewerFollowsFromElsewhere looks on while the engine, which is another's
@@ -135,24 +128,21 @@ func TestAViewerFollowsFromElsewhere(t *testing.T) {
 	d.line("tenant create t_test")
 	id := d.object(`task dispatch --kind exec.run --input '{"argv":["true"]}' --wait`)["task_id"].(string)
 	d.env.Role, d.env.ReadOnly = command.Viewer, true
-	if _, message, _ := d.fails(1, "task log "+id+" --follow"); !strings.Contains(message, "nothing runs with --read-only") {
-		t.Error(message)
-	}
+	_, message, _ := d.fails(1, "task log "+id+" --follow")
+	expect.True(t, strings.Contains(message, "nothing runs with --read-only"), "%v", message)
 	d.env.Attached = true
 	d.line("task log " + id + " --follow")
 	d.line("task wait " + id)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if code, _, errs := d.runIn(ctx, d.env, "bus", "tail", "sys.>", "--follow"); code != 130 {
-		t.Errorf("exit %d %s", code, errs)
-	}
+	code, _, errs := d.runIn(ctx, d.env, "bus", "tail", "sys.>", "--follow")
+	expect.True(t, code == 130, "exit %d %s", code, errs)
 }
 
 func TestAThemeThatIsNotThereIsRefused(t *testing.T) {
 	d := newDeck(t)
-	if code, message, _ := d.fails(2, "tenant list --theme nope"); code != "NOT_FOUND" || !strings.Contains(message, `theme "nope"`) {
-		t.Errorf("%s %s", code, message)
-	}
+	code, message, _ := d.fails(2, "tenant list --theme nope")
+	expect.True(t, code == "NOT_FOUND" && strings.Contains(message, `theme "nope"`), "%s %s", code, message)
 }
 
 func TestEveryCommandDeclaresWhatItMayDo(t *testing.T) {

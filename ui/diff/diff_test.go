@@ -95,9 +95,8 @@ func TestADiffIsReadWithItsNumbers(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, step := range []int64{1, 7, 1 << 20} {
-				if got := written(t, opened(t, c.text, step)); got != c.want {
-					t.Errorf("%d bytes at a time: got\n%s\nwant\n%s", step, got, c.want)
-				}
+				got := written(t, opened(t, c.text, step))
+				expect.True(t, got == c.want, "%d bytes at a time: got\n%s\nwant\n%s", step, got, c.want)
 			}
 		})
 	}
@@ -106,9 +105,8 @@ func TestADiffIsReadWithItsNumbers(t *testing.T) {
 func TestWhatIsHiddenIsSpelledOut(t *testing.T) {
 	d := opened(t, "f\n@@ -1,2 +1,2 @@\n-if\tx {\n+if x\u202e {\r\n \tend\n", 1)
 	want := "file f +1 -1\n@@ 1 1 \n1 0 -if  x {\n0 1 +if x⟨U+202E⟩ {⟨CR⟩\n2 2      end\n"
-	if got := written(t, d); got != want {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
-	}
+	got := written(t, d)
+	expect.True(t, got == want, "got\n%q\nwant\n%q", got, want)
 }
 
 func TestALongLineIsCut(t *testing.T) {
@@ -117,9 +115,7 @@ func TestALongLineIsCut(t *testing.T) {
 	for n := range d.Files[0].segs {
 		b := expect.Of(d.Load(d.Want(Segment{0, n})))(t)
 		for _, l := range b.lines {
-			if l.Cut != (len(l.Text) > 1) || len(l.Text) > maxLine {
-				t.Errorf("%d bytes, cut %v", len(l.Text), l.Cut)
-			}
+			expect.True(t, l.Cut == (len(l.Text) > 1) && len(l.Text) <= maxLine, "%d bytes, cut %v", len(l.Text), l.Cut)
 		}
 	}
 }
@@ -152,9 +148,8 @@ func TestARunThatHasNoEndIsBounded(t *testing.T) {
 	b.WriteString(strings.Repeat("+new\n", 5000))
 	d := opened(t, b.String(), 1<<20)
 	written(t, d)
-	if n := len(d.Files[0].segs); n < 10 {
-		t.Errorf("%d segments", n)
-	}
+	n := len(d.Files[0].segs)
+	expect.True(t, n >= 10, "%d segments", n)
 }
 
 func TestWhatADiffSaysOutsideItsHunksIsCounted(t *testing.T) {
@@ -167,21 +162,17 @@ func TestWhatADiffSaysOutsideItsHunksIsCounted(t *testing.T) {
 		"diff --git a/x b/x\nGIT binary patch\nliteral 3\nabc\n":                                       2,
 		"diff --git a/x b/x\nnew file mode 100644\nrm -rf /\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+": 1,
 	} {
-		if d := opened(t, text, 5); d.Odd != want {
-			t.Errorf("%q has %d, want %d", text, d.Odd, want)
-		}
-		if _, all := Wholes(text, false); all != (want == 0) {
-			t.Errorf("%q is shown whole: %v", text, all)
-		}
+		expect.Is(t, opened(t, text, 5).Odd, want, text, "has")
+		_, all := Wholes(text, false)
+		expect.True(t, all == (want == 0), "%q is shown whole: %v", text, all)
 	}
 }
 
 func TestNamesAreQuotedAsGitDoes(t *testing.T) {
 	for _, name := range []string{"plain.go", "a b/c d.go", "tür", "tab\there", `back\slash "q"`, "nl\nx"} {
 		text := Head(name) + "@@ -1 +1 @@\n-a\n+b\n"
-		if d := opened(t, text, 1<<20); len(d.Files) != 1 || d.Files[0].Path != name || d.Files[0].Old != "" {
-			t.Errorf("%q came back as %+v", name, d.Files)
-		}
+		d := opened(t, text, 1<<20)
+		expect.True(t, len(d.Files) == 1 && d.Files[0].Path == name && d.Files[0].Old == "", "%q came back as %+v", name, d.Files)
 	}
 }
 
@@ -192,9 +183,7 @@ func FuzzScan(f *testing.F) {
 	f.Add("diff --git \"a/\\303\nGIT binary patch\nliteral 9\n", 2)
 	f.Fuzz(func(t *testing.T, text string, step int) {
 		d := opened(t, text, int64(max(step, 1)))
-		if strings.Count(written(t, d), "\n") > 2*strings.Count(text, "\n")+8 {
-			t.Fatalf("more lines than %q has", text)
-		}
+		expect.Must(t, strings.Count(written(t, d), "\n") <= 2*strings.Count(text, "\n")+8, "more lines than %q has", text)
 		var v View
 		v.Resize(120, 20)
 		v.SetDocument(d)

@@ -36,9 +36,8 @@ func play(t testing.TB, v *View, text string) {
 		v.Draw(c, true)
 		v.Range()
 		_ = v.Title() + v.Row()
-		if n := v.lay.total(); v.at < 0 || v.at > max(n-1, 0) || v.top < 0 {
-			t.Fatalf("row %d of %d, window at %d", v.at, n, v.top)
-		}
+		n := v.lay.total()
+		expect.Must(t, v.at >= 0 && v.at <= max(n-1, 0) && v.top >= 0, "row %d of %d, window at %d", v.at, n, v.top)
 	}
 }
 
@@ -112,9 +111,7 @@ func TestADiffLooksRight(t *testing.T) {
 				v.SetDocument(d)
 				v.Resize(size[0], size[1])
 				for _, a := range c.actions {
-					if !v.Do(a) {
-						t.Errorf("%s does nothing", a)
-					}
+					expect.True(t, v.Do(a), "%s does nothing", a)
 				}
 				fill(t, &v)
 				canvas := screen.New(size[0], size[1])
@@ -160,9 +157,8 @@ func TestARangeTellsFileSideAndLines(t *testing.T) {
 			v.Do(a)
 		}
 		r, ok := v.Range()
-		if got := r.String(); ok != (c.want != "") || ok && got != c.want {
-			t.Errorf("%s: %q, want %q", c.actions, got, c.want)
-		}
+		got := r.String()
+		expect.True(t, ok == (c.want != "") && (!ok || got == c.want), "%s: %q, want %q", c.actions, got, c.want)
 		v.marked = false
 	}
 }
@@ -177,9 +173,7 @@ func TestWhatWasViewedIsFolded(t *testing.T) {
 	}
 	v.Do("prev-file")
 	v.Do("viewed")
-	if v.Viewed["ui/greet.go"] || v.lay.shut[0] {
-		t.Errorf("%v", v.Viewed)
-	}
+	expect.True(t, !v.Viewed["ui/greet.go"] && !v.lay.shut[0], "%v", v.Viewed)
 }
 
 func TestHunksAndFilesAreFound(t *testing.T) {

@@ -20,12 +20,8 @@ func TestMatch(t *testing.T) {
 		expect.Is(t, filter.Parse(text, columns).Match(row), want, text, "passes")
 	}
 	var none *filter.Filter
-	if !none.Match(row) || !none.Empty() || none.String() != "" {
-		t.Error("a nil filter stops rows")
-	}
-	if filter.Parse("agent:x", columns).Match(row[:1]) {
-		t.Error("a column that the row doesn't have matches")
-	}
+	expect.True(t, none.Match(row) && none.Empty() && none.String() == "", "a nil filter stops rows")
+	expect.True(t, !filter.Parse("agent:x", columns).Match(row[:1]), "a column that the row doesn't have matches")
 }
 
 func TestIndexFindsWhateverTheCase(t *testing.T) {
@@ -33,9 +29,7 @@ func TestIndexFindsWhateverTheCase(t *testing.T) {
 		{"Hello", "ell", "ell"}, {"HELLO", "ell", "ELL"}, {"größe ÄÖÜ", "äö", "ÄÖ"}, {"aab", "ab", "ab"}, {"x", "xx", ""}, {"İstanbul", "s", "s"},
 	} {
 		from, end, ok := filter.Index(tt.s, tt.lower)
-		if ok != (tt.want != "") || ok && tt.s[from:end] != tt.want {
-			t.Errorf("%q in %q: %d to %d, %v", tt.lower, tt.s, from, end, ok)
-		}
+		expect.True(t, ok == (tt.want != "") && (!ok || tt.s[from:end] == tt.want), "%q in %q: %d to %d, %v", tt.lower, tt.s, from, end, ok)
 	}
 }
 

@@ -57,9 +57,8 @@ func TestColumnsAreDroppedBeforeTheyAreCut(t *testing.T) {
 		20: "  TASK     STATE\n▸ t_0      ● running\n  t_1      ● running",
 		12: "  TASK\n▸ t_0\n  t_1",
 	} {
-		if got := shown(g, w, 3); got != want {
-			t.Errorf("at %d:\n%s\nwant\n%s", w, got, want)
-		}
+		got := shown(g, w, 3)
+		expect.True(t, got == want, "at %d:\n%s\nwant\n%s", w, got, want)
 	}
 }
 
@@ -89,25 +88,20 @@ func TestSelectionFollowsTheID(t *testing.T) {
 		t.Errorf("after an insertion: %s at %d", id, g.Index())
 	}
 	slices.Reverse(src.ids)
-	if id, _ := g.Selected(); id != "t_50" {
-		t.Errorf("after a sort: %s", id)
-	}
+	id, _ := g.Selected()
+	expect.True(t, id == "t_50", "after a sort: %s", id)
 	at := g.Index()
 	src.ids = slices.DeleteFunc(src.ids, func(id string) bool { return id == "t_50" })
 	if id, _ := g.Selected(); id != "t_49" || g.Index() != at {
 		t.Errorf("after a deletion: %s at %d, was %d", id, g.Index(), at)
 	}
 	src.ids = nil
-	if _, ok := g.Selected(); ok || g.Index() != -1 {
-		t.Error("an empty list has a selection")
-	}
+	_, ok := g.Selected()
+	expect.True(t, !ok && g.Index() == -1, "an empty list has a selection")
 	src.ids = many(100).ids
-	if id, _ := g.Selected(); id != "t_49" {
-		t.Errorf("after the rows came back: %s", id)
-	}
-	if g.Select("nope") || !g.Select("t_7") || g.Index() != 7 {
-		t.Error("select")
-	}
+	id, _ = g.Selected()
+	expect.True(t, id == "t_49", "after the rows came back: %s", id)
+	expect.True(t, !g.Select("nope") && g.Select("t_7") && g.Index() == 7, "select")
 }
 
 func TestAListThatGrowsAtItsTopKeepsNewRowsInSight(t *testing.T) {
@@ -146,9 +140,7 @@ func TestPaging(t *testing.T) {
 			t.Errorf("%s goes to %d, want %d", tt.action, g.Index(), tt.want)
 		}
 	}
-	if g.Do("dance") {
-		t.Error("it dances")
-	}
+	expect.True(t, !g.Do("dance"), "it dances")
 }
 
 func TestEmptyAndTiny(t *testing.T) {
@@ -231,12 +223,9 @@ func TestAFrameCostsTheSameAtAMillionRows(t *testing.T) {
 			g.Do("down")
 			g.Draw(c, c.Bounds(), true)
 		})
-		if allocs > 2 {
-			t.Errorf("%v allocations a frame at %d rows", allocs, n)
-		}
-		if per := src.read / 101; per > 40 {
-			t.Errorf("%d rows read a frame at %d rows", per, n)
-		}
+		expect.True(t, allocs <= 2, "%v allocations a frame at %d rows", allocs, n)
+		per := src.read / 101
+		expect.True(t, per <= 40, "%d rows read a frame at %d rows", per, n)
 	}
 }
 
@@ -276,8 +265,7 @@ func TestTheSelectedRowKeepsTheColourOfItsState(t *testing.T) {
 	x := strings.Index(c.Plain()[1], "running")
 	x = len([]rune(c.Plain()[1][:x]))
 	for at, want := range map[int]screen.Role{0: screen.Selected, 2: screen.Selected, x: screen.Busy, 29: screen.Selected} {
-		if _, role, _ := c.At(at, 1); role != want {
-			t.Errorf("cell %d is %s, want %s", at, role, want)
-		}
+		_, role, _ := c.At(at, 1)
+		expect.True(t, role == want, "cell %d is %s, want %s", at, role, want)
 	}
 }

@@ -46,23 +46,18 @@ func TestInnerScopesWin(t *testing.T) {
 func TestEmergencyStopIsAChord(t *testing.T) {
 	p := keymap.Presser{Map: load(t, "")}
 	scopes := []string{"tasks", "list", "global"}
-	if m := p.Press(scopes, "E"); m.Binding != nil || len(m.More) != 1 || m.More[0].Keys.String() != "E" {
-		t.Fatalf("after E: %+v", m)
-	}
-	if m := p.Press(scopes, "E"); m.Binding == nil || m.Binding.Action != "estop" {
-		t.Fatalf("after E E: %+v", m)
-	}
+	m := p.Press(scopes, "E")
+	expect.Must(t, m.Binding == nil && len(m.More) == 1 && m.More[0].Keys.String() == "E", "after E: %+v", m)
+	m = p.Press(scopes, "E")
+	expect.Must(t, m.Binding != nil && m.Binding.Action == "estop", "after E E: %+v", m)
 	p.Press(scopes, "E")
-	if m := p.Press(scopes, "j"); m.Binding != nil || len(p.Pending()) != 0 {
-		t.Fatalf("a broken chord did %+v", m)
-	}
+	m = p.Press(scopes, "j")
+	expect.Must(t, m.Binding == nil && len(p.Pending()) == 0, "a broken chord did %+v", m)
 	p.Press(scopes, "E")
-	if m := p.Press(scopes, "esc"); m.Binding != nil {
-		t.Fatalf("esc in a chord did %+v", m)
-	}
-	if m := p.Press(scopes, "j"); m.Binding == nil || m.Binding.Action != "down" {
-		t.Fatalf("after a chord: %+v", m)
-	}
+	m = p.Press(scopes, "esc")
+	expect.Must(t, m.Binding == nil, "esc in a chord did %+v", m)
+	m = p.Press(scopes, "j")
+	expect.Must(t, m.Binding != nil && m.Binding.Action == "down", "after a chord: %+v", m)
 }
 
 // Multiplexer prefixes, flow control, function keys and keys that old
@@ -105,15 +100,12 @@ func TestDangerousKeys(t *testing.T) {
 
 func TestUserFileOverridesAndUnbinds(t *testing.T) {
 	m := load(t, bind("list", "j", "up")+"[[unbind]]\nscope = \"global\"\nkeys = [\"q\"]\n"+bind("global", "escape", "help"))
-	if b := m.Lookup([]string{"list"}, keymap.Sequence{"j"}).Binding; b == nil || b.Action != "up" || b.From != "keys.toml:1" {
-		t.Errorf("j is %+v", b)
-	}
-	if b := m.Lookup([]string{"list"}, keymap.Sequence{"down"}).Binding; b == nil || b.Action != "down" {
-		t.Errorf("down is %+v", b)
-	}
-	if b := m.Lookup([]string{"global"}, keymap.Sequence{"q"}).Binding; b != nil {
-		t.Errorf("q is %+v", b)
-	}
+	b := m.Lookup([]string{"list"}, keymap.Sequence{"j"}).Binding
+	expect.True(t, b != nil && b.Action == "up" && b.From == "keys.toml:1", "j is %+v", b)
+	b = m.Lookup([]string{"list"}, keymap.Sequence{"down"}).Binding
+	expect.True(t, b != nil && b.Action == "down", "down is %+v", b)
+	b = m.Lookup([]string{"global"}, keymap.Sequence{"q"}).Binding
+	expect.True(t, b == nil, "q is %+v", b)
 }
 
 func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
@@ -149,9 +141,7 @@ func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) && tt.name != "control character in help" {
 				t.Fatalf("got %v, want %q", err, tt.want)
 			}
-			if strings.ContainsAny(err.Error(), "\x1b\n") {
-				t.Fatalf("the message holds control characters: %q", err)
-			}
+			expect.Must(t, !strings.ContainsAny(err.Error(), "\x1b\n"), "the message holds control characters: %q", err)
 		})
 	}
 }
@@ -162,14 +152,11 @@ func TestKeysAreSpeltAsTheToolkitDoes(t *testing.T) {
 		"PageUp": "pgup", "é": "é", "g G": "g G",
 	} {
 		got, err := keymap.ParseSequence(in)
-		if err != nil || got.String() != want {
-			t.Errorf("%q is %q, %v; want %q", in, got, err, want)
-		}
+		expect.True(t, err == nil && got.String() == want, "%q is %q, %v; want %q", in, got, err, want)
 	}
 	for _, in := range []string{"", "  ", "ctrl+ctrl+x", "enterr", "\x1b", "\u202e", "ctrl+"} {
-		if got, err := keymap.ParseSequence(in); err == nil {
-			t.Errorf("%q is %q", in, got)
-		}
+		got, err := keymap.ParseSequence(in)
+		expect.True(t, err != nil, "%q is %q", in, got)
 	}
 }
 
@@ -187,13 +174,9 @@ func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
 	}
 	expect.Row(t, seen, "d", "agent assign {agent} {?Work…}", "j", "down", "?", "help")
 	hints := m.Hints(scopes)
-	if len(hints) < 5 || hints[0].Binding.Scope != "fleet" {
-		t.Errorf("hints are %v", hints)
-	}
+	expect.True(t, len(hints) >= 5 && hints[0].Binding.Scope == "fleet", "hints are %v", hints)
 	expect.Is(t, m.KeyFor(scopes, "agent assign"), "d", "agent assign has key")
-	if got := m.KeyFor(scopes, "agent"); got == "" {
-		t.Errorf("agent has no key")
-	}
+	expect.True(t, m.KeyFor(scopes, "agent") != "", "agent has no key")
 	expect.Is(t, m.KeyFor(scopes, "task dispatch"), "", "a hidden binding has key")
 }
 
@@ -205,16 +188,13 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file string) {
 		m, err := keymap.Load([]byte(file), "f", keymap.Words())
 		if err != nil {
-			if strings.ContainsAny(err.Error(), "\x1b\u202e") {
-				t.Fatalf("the message holds control characters: %q", err)
-			}
+			expect.Must(t, !strings.ContainsAny(err.Error(), "\x1b\u202e"), "the message holds control characters: %q", err)
 			return
 		}
 		for _, b := range m.All() {
 			for _, k := range b.Keys {
-				if got := m.Lookup([]string{b.Scope}, k); got.Binding == nil || got.Binding.What() != b.What() {
-					t.Fatalf("%s in %s is %+v", k, b.Scope, got)
-				}
+				got := m.Lookup([]string{b.Scope}, k)
+				expect.Must(t, got.Binding != nil && got.Binding.What() == b.What(), "%s in %s is %+v", k, b.Scope, got)
 			}
 		}
 	})

@@ -80,9 +80,7 @@ func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 			}
 			armored, err := keyring.Ask(here, c.text, keys)
 			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%s %v", armored, err)
-				}
+				expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s %v", armored, err)
 				return
 			}
 			expect.No(t, err)
@@ -106,9 +104,7 @@ func TestWhatTheOtherEndSaysIsCleanAndShort(t *testing.T) {
 			_, _ = io.WriteString(there, says)
 		}()
 		_, err := keyring.Ask(here, statement(), nil)
-		if err == nil || strings.Contains(err.Error(), "\x1b") || len(err.Error()) > 400 {
-			t.Errorf("%.40q: %.500v", says, err)
-		}
+		expect.True(t, err != nil && !strings.Contains(err.Error(), "\x1b") && len(err.Error()) <= 400, "%.40q: %.500v", says, err)
 	}
 }
 

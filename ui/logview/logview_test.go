@@ -78,9 +78,7 @@ func TestFollowsTheEndUntilScrolled(t *testing.T) {
 	step("", "line 7|line 8|line 9")
 	step("down", "line 8|line 9|line 10")
 	step("down", "line 8|line 9|line 10")
-	if !v.Following() {
-		t.Error("reaching the end doesn't follow")
-	}
+	expect.True(t, v.Following(), "reaching the end doesn't follow")
 }
 
 func TestWraps(t *testing.T) {
@@ -109,9 +107,8 @@ func TestAWrappedLineKeepsItsBreaksAndItsWords(t *testing.T) {
 	var v logview.View
 	v.SetSource(src)
 	do(&v, "wrap")
-	if got, want := shown(&v, 10, 5), "the first|thing||and a|second one"; got != want {
-		t.Errorf("shows %s, want %s", got, want)
-	}
+	got, want := shown(&v, 10, 5), "the first|thing||and a|second one"
+	expect.True(t, got == want, "shows %s, want %s", got, want)
 }
 
 func TestSearchGoesToMatchesAndMarksThem(t *testing.T) {
@@ -125,51 +122,39 @@ func TestSearchGoesToMatchesAndMarksThem(t *testing.T) {
 	v.SetSource(src)
 	do(&v, "top")
 	shown(&v, 20, 5)
-	if !v.Search("bang") {
-		t.Fatal("nothing found")
-	}
+	expect.Must(t, v.Search("bang"), "nothing found")
 	c := screen.New(20, 5)
 	v.Draw(c, c.Bounds())
-	if got := strings.Join(c.Plain(), "|"); got != "quiet|quiet|a BANG 100|quiet|quiet" {
-		t.Fatalf("shows %s", got)
-	}
-	if got := c.Roles()[2]; got != "..MMMM" {
-		t.Fatalf("roles are %s", got)
-	}
+	got := strings.Join(c.Plain(), "|")
+	expect.Must(t, got == "quiet|quiet|a BANG 100|quiet|quiet", "shows %s", got)
+	got = c.Roles()[2]
+	expect.Must(t, got == "..MMMM", "roles are %s", got)
 	do(&v, "next-match next-match")
-	if got := shown(&v, 20, 5); !strings.Contains(got, "BANG 300") {
-		t.Fatalf("shows %s", got)
-	}
+	got = shown(&v, 20, 5)
+	expect.Must(t, strings.Contains(got, "BANG 300"), "shows %s", got)
 	do(&v, "prev-match")
-	if got := shown(&v, 20, 5); !strings.Contains(got, "BANG 200") {
-		t.Fatalf("shows %s", got)
-	}
-	if v.Search("nowhere") {
-		t.Fatal("found what isn't there")
-	}
+	got = shown(&v, 20, 5)
+	expect.Must(t, strings.Contains(got, "BANG 200"), "shows %s", got)
+	expect.Must(t, !v.Search("nowhere"), "found what isn't there")
 	do(&v, "wrap")
 	v.Search("bang")
 	c = screen.New(6, 5)
 	v.Draw(c, c.Bounds())
-	if got := strings.Join(c.Roles(), "|"); !strings.Contains(got, "..MMMM") {
-		t.Fatalf("wrapped roles are %s", got)
-	}
+	got = strings.Join(c.Roles(), "|")
+	expect.Must(t, strings.Contains(got, "..MMMM"), "wrapped roles are %s", got)
 }
 
 func TestLinesThatAreNotAtHand(t *testing.T) {
 	src := &log{last: 100, have: 90}
 	var v logview.View
 	v.SetSource(src)
-	if shown(&v, 10, 5); func() bool { _, n := v.Missing(); return n != 0 }() {
-		t.Fatal("something is missing at the end")
-	}
+	shown(&v, 10, 5)
+	expect.Must(t, !func() bool { _, n := v.Missing(); return n != 0 }(), "something is missing at the end")
 	do(&v, "top")
-	if got := shown(&v, 10, 3); got != "…|…|…" {
-		t.Fatalf("shows %s", got)
-	}
-	if from, n := v.Missing(); from != 1 || n != 3 {
-		t.Fatalf("missing %d lines from %d", n, from)
-	}
+	got := shown(&v, 10, 3)
+	expect.Must(t, got == "…|…|…", "shows %s", got)
+	from, n := v.Missing()
+	expect.Must(t, from == 1 && n == 3, "missing %d lines from %d", n, from)
 }
 
 func TestHeadAndEmpty(t *testing.T) {
@@ -195,12 +180,10 @@ func TestAFrameReadsTheWindowOnly(t *testing.T) {
 	c := screen.New(80, 24)
 	v.Draw(c, c.Bounds())
 	src.asked = 0
-	if n := testing.AllocsPerRun(100, func() { v.Draw(c, c.Bounds()) }); n > 2 {
-		t.Errorf("%v allocations a frame", n)
-	}
-	if got := src.asked / 101; got > 24 {
-		t.Errorf("%d lines read a frame", got)
-	}
+	n := testing.AllocsPerRun(100, func() { v.Draw(c, c.Bounds()) })
+	expect.True(t, n <= 2, "%v allocations a frame", n)
+	got := src.asked / 101
+	expect.True(t, got <= 24, "%d lines read a frame", got)
 }
 
 func TestAnyActionOnAnyLog(t *testing.T) {

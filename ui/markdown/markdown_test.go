@@ -50,9 +50,8 @@ func TestMarkdownIsLaidOutInRows(t *testing.T) {
 		{"sequences", "a\x1b[31m*b*\x1b[0m\x1b]8;;http://x\x1b\\c\r\nd", "abc\nd\n"},
 		{"nothing", "", "\n"},
 	} {
-		if got := shown(c.in, 20); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
-		}
+		got := shown(c.in, 20)
+		expect.True(t, got == c.want, "%s:\n%s\nwant\n%s", c.name, got, c.want)
 	}
 }
 
@@ -82,9 +81,7 @@ func TestALinkOpensOnlyWhatIsOfTheWebAndShowsWhereItLeads(t *testing.T) {
 				link = p.Link
 			}
 		}
-		if r.Text != c.text || link != c.link {
-			t.Errorf("%s: %q opens %q, want %q, %q", c.in, r.Text, link, c.text, c.link)
-		}
+		expect.True(t, r.Text == c.text && link == c.link, "%s: %q opens %q, want %q, %q", c.in, r.Text, link, c.text, c.link)
 	}
 }
 
@@ -113,9 +110,7 @@ func TestNoTextIsLaidOutForLong(t *testing.T) {
 			rows := render(s, width, true)
 			took := time.Since(began)
 			t.Logf("%q at %d: %d rows, %v", name, width, len(rows), took)
-			if took > 3*time.Second {
-				t.Errorf("%q at %d took %v", name, width, took)
-			}
+			expect.True(t, took <= 3*time.Second, "%q at %d took %v", name, width, took)
 		}
 	}
 }
@@ -123,21 +118,14 @@ func TestNoTextIsLaidOutForLong(t *testing.T) {
 // harmless fails when a row may not reach a terminal as it is.
 func harmless(t *testing.T, rows []screen.Styled, width int) {
 	t.Helper()
-	if len(rows) == 0 || len(rows) > markdown.MaxRows {
-		t.Fatalf("%d rows", len(rows))
-	}
+	expect.Must(t, len(rows) != 0 && len(rows) <= markdown.MaxRows, "%d rows", len(rows))
 	for _, r := range rows {
-		if !utf8.ValidString(r.Text) {
-			t.Fatalf("invalid UTF-8: %q", r.Text)
-		}
+		expect.Must(t, utf8.ValidString(r.Text), "invalid UTF-8: %q", r.Text)
 		for _, c := range r.Text {
-			if unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
-				t.Fatalf("%U in %q", c, r.Text)
-			}
+			expect.Must(t, !unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Bidi_Control), "%U in %q", c, r.Text)
 		}
-		if n := term.Width(r.Text); n > max(width, 8) {
-			t.Fatalf("a row of %d cells on %d: %q", n, width, r.Text)
-		}
+		n := term.Width(r.Text)
+		expect.Must(t, n <= max(width, 8), "a row of %d cells on %d: %q", n, width, r.Text)
 		at := 0
 		for _, p := range r.Spans {
 			if p.From < at || p.To < p.From || p.To > len(r.Text) || !utf8.ValidString(r.Text[p.From:p.To]) {

@@ -102,17 +102,15 @@ func TestAFormSaysWhatIsWrongAtEachField(t *testing.T) {
 	typed(f, "1.5")
 	keys(f, "shift+tab", "shift+tab", "shift+tab")
 	keys(f, "ctrl+end", "backspace")
-	if a := keys(f, "enter"); a.Kind != overlay.None {
-		t.Fatalf("enter gives %v", a)
-	}
+	a := keys(f, "enter")
+	expect.Must(t, a.Kind == overlay.None, "enter gives %v", a)
 	out := shown(f, 80, 30)
 	for _, want := range []string{"! is required", `! "0.5.1" is no number`, "! 1.5 is no whole number", "! not valid JSON"} {
 		expect.Has(t, out, want)
 	}
 	typed(f, "b") // the first field with a problem has the keys
-	if out = shown(f, 80, 30); strings.Contains(out, "is required") || !strings.Contains(out, "is no number") {
-		t.Errorf("the screen is\n%s", out)
-	}
+	out = shown(f, 80, 30)
+	expect.True(t, !strings.Contains(out, "is required") && strings.Contains(out, "is no number"), "the screen is\n%s", out)
 }
 
 func TestNumbersThatLoseDigitsAreRefused(t *testing.T) {
@@ -123,9 +121,7 @@ func TestNumbersThatLoseDigitsAreRefused(t *testing.T) {
 		typed(f, "["+n+"]")
 		a, out := keys(f, "enter"), shown(f, 80, 24)
 		for _, want := range []string{"  ! number " + n, "  ! 0: number " + n, "carry it as"} {
-			if a.Kind != overlay.None || !strings.Contains(out, want) {
-				t.Errorf("%s gives %v\n%s", n, a, out)
-			}
+			expect.True(t, a.Kind == overlay.None && strings.Contains(out, want), "%s gives %v\n%s", n, a, out)
 		}
 	}
 }
@@ -144,9 +140,8 @@ func TestTheRulesOfTheWholeAreShownWhereTheyBelong(t *testing.T) {
 		})
 	}
 	typed(f, "a")
-	if a := keys(f, "enter"); a.Kind != overlay.None || !strings.Contains(got, `"image":"a"`) {
-		t.Fatalf("%v of %s", a, got)
-	}
+	a := keys(f, "enter")
+	expect.Must(t, a.Kind == overlay.None && strings.Contains(got, `"image":"a"`), "%v of %s", a, got)
 	out := shown(f, 80, 24)
 	for _, want := range []string{"! depth.0.x: must be 1", "! must be 9; or less", "too much at once; nowhere: is unknown"} {
 		expect.Has(t, out, want)
@@ -174,18 +169,16 @@ func TestAPasteNeverSubmitsOrChooses(t *testing.T) {
 		Image string `json:"image"`
 		Mode  string `json:"mode"`
 	}
-	if err := core.DecodeStored([]byte(a.Text), &got); err != nil || got.Image != "one\ntwo\u202e" || got.Mode != "fast" {
-		t.Errorf("%+v of %q: %v", got, a.Text, err)
-	}
+	err := core.DecodeStored([]byte(a.Text), &got)
+	expect.True(t, err == nil && got.Image == "one\ntwo\u202e" && got.Mode == "fast", "%+v of %q: %v", got, a.Text, err)
 }
 
 func TestTextWithQuotesIsEnteredAsJSON(t *testing.T) {
 	for in, want := range map[string]string{`""`: "", `"a\nb"`: "a\nb", `say "hi"`: `say "hi"`, `"\"q\""`: `"q"`} {
 		f := overlay.NewForm("x", []overlay.Field{{Name: "s", Type: overlay.StringField, Required: true}})
 		typed(f, in)
-		if a := keys(f, "enter"); a.Text != `{"s":`+string(core.MustEncode(want))+`}` {
-			t.Errorf("%s gives %v", in, a)
-		}
+		a := keys(f, "enter")
+		expect.True(t, a.Text == `{"s":`+string(core.MustEncode(want))+`}`, "%s gives %v", in, a)
 		// A default comes back as it was, whatever it holds.
 		f = overlay.NewForm("x", []overlay.Field{{Name: "s", Type: overlay.StringField, Default: core.MustEncode(want)}})
 		if a := keys(f, "enter"); want != "" && a.Text != `{"s":`+string(core.MustEncode(want))+`}` {
@@ -194,9 +187,8 @@ func TestTextWithQuotesIsEnteredAsJSON(t *testing.T) {
 	}
 	f := overlay.NewForm("x", []overlay.Field{{Name: "s", Type: overlay.StringField}})
 	typed(f, `"a" or b`)
-	if a := keys(f, "enter"); a.Kind != overlay.None {
-		t.Errorf("half a JSON string gives %v", a)
-	}
+	a := keys(f, "enter")
+	expect.True(t, a.Kind == overlay.None, "half a JSON string gives %v", a)
 }
 
 func TestADefaultThatDoesNotFitIsNamed(t *testing.T) {
@@ -210,30 +202,25 @@ func TestADefaultThatDoesNotFitIsNamed(t *testing.T) {
 
 func TestEscLeavesAFormAndAsksOnceWhenItWasFilledIn(t *testing.T) {
 	f := detect()
-	if a := keys(f, "esc"); a.Kind != overlay.Close {
-		t.Fatalf("esc gives %v", a)
-	}
+	a := keys(f, "esc")
+	expect.Must(t, a.Kind == overlay.Close, "esc gives %v", a)
 	typed(f, "a")
-	if a := keys(f, "esc"); a.Kind != overlay.None || !strings.Contains(shown(f, 80, 24), "esc again drops") {
-		t.Fatalf("esc over text gives %v", a)
-	}
-	if a := keys(f, "tab", "esc", "esc"); a.Kind != overlay.Close {
-		t.Fatalf("the second esc gives %v", a)
-	}
+	a = keys(f, "esc")
+	expect.Must(t, a.Kind == overlay.None && strings.Contains(shown(f, 80, 24), "esc again drops"), "esc over text gives %v", a)
+	a = keys(f, "tab", "esc", "esc")
+	expect.Must(t, a.Kind == overlay.Close, "the second esc gives %v", a)
 	held := press("enter")
 	held.IsRepeat = true
-	if a := f.Update(held); a.Kind != overlay.None {
-		t.Errorf("a held enter gives %v", a)
-	}
+	a = f.Update(held)
+	expect.True(t, a.Kind == overlay.None, "a held enter gives %v", a)
 }
 
 func TestAFormWithoutFieldsMakesAnEmptyObject(t *testing.T) {
 	f := overlay.NewForm("x", nil)
 	keys(f, "tab", "shift+tab", "up", "down", "a")
 	f.Update(tea.PasteMsg{Content: "x"})
-	if a := keys(f, "enter"); a.Kind != overlay.Submit || a.Text != "{}" {
-		t.Errorf("enter gives %v", a)
-	}
+	a := keys(f, "enter")
+	expect.True(t, a.Kind == overlay.Submit && a.Text == "{}", "enter gives %v", a)
 }
 
 // Whatever keys and pastes come, in any size, a form holds.
@@ -265,9 +252,7 @@ func TestAFormWithHostileTextHolds(t *testing.T) {
 			}
 			c := draw(f, rng.IntN(100), rng.IntN(30), screen.Unicode())
 			for _, row := range c.Plain() {
-				if strings.ContainsAny(row, "\x1b\x07\u202e\u200d") {
-					t.Fatalf("the screen holds %q", row)
-				}
+				expect.Must(t, !strings.ContainsAny(row, "\x1b\x07\u202e\u200d"), "the screen holds %q", row)
 			}
 		}
 	}

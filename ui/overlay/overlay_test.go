@@ -80,39 +80,32 @@ func TestEnterNeverConfirms(t *testing.T) {
 	for key, want := range map[string]overlay.Kind{
 		"enter": overlay.Close, "esc": overlay.Close, "n": overlay.Close, "q": overlay.Close, "y": overlay.Yes, "x": overlay.None, "space": overlay.None, "Y": overlay.None,
 	} {
-		if got := keys(&overlay.Confirm{Verb: "stop"}, key); got.Kind != want {
-			t.Errorf("%s gives %v", key, got)
-		}
+		got := keys(&overlay.Confirm{Verb: "stop"}, key)
+		expect.True(t, got.Kind == want, "%s gives %v", key, got)
 	}
 	q := &overlay.Confirm{Verb: "stop"}
 	held := press("y")
 	held.IsRepeat = true
-	if got := q.Update(held); got.Kind != overlay.None {
-		t.Errorf("a key that repeats gives %v", got)
-	}
-	if got := q.Update(tea.PasteMsg{Content: "y"}); got.Kind != overlay.None {
-		t.Errorf("a paste gives %v", got)
-	}
-	if got := keys(&overlay.Confirm{Trigger: "y"}, "y"); got.Kind != overlay.None {
-		t.Errorf("the trigger gives %v", got)
-	}
-	if got := keys(&overlay.Confirm{Trigger: "y"}, "o"); got.Kind != overlay.Yes {
-		t.Errorf("o gives %v", got)
-	}
+	got := q.Update(held)
+	expect.True(t, got.Kind == overlay.None, "a key that repeats gives %v", got)
+	got = q.Update(tea.PasteMsg{Content: "y"})
+	expect.True(t, got.Kind == overlay.None, "a paste gives %v", got)
+	got = keys(&overlay.Confirm{Trigger: "y"}, "y")
+	expect.True(t, got.Kind == overlay.None, "the trigger gives %v", got)
+	got = keys(&overlay.Confirm{Trigger: "y"}, "o")
+	expect.True(t, got.Kind == overlay.Yes, "o gives %v", got)
 }
 
 func TestIrreversibleWantsTheNameTyped(t *testing.T) {
 	q := &overlay.Confirm{Title: "Delete", Verb: "delete the agent", Lines: []string{"agent scout, revision 7"}, Type: "scout"}
-	if got := keys(q, "y", "enter"); got.Kind != overlay.None {
-		t.Fatalf("y gives %v", got)
-	}
+	got := keys(q, "y", "enter")
+	expect.Must(t, got.Kind == overlay.None, "y gives %v", got)
 	expect.Has(t, shown(q, 60, 12), "that is not scout", "the screen is")
 	q.Update(tea.PasteMsg{Content: "scout"})
 	keys(q, "ctrl+u")
 	typed(q, "scout")
-	if got := keys(q, "enter"); got.Kind != overlay.Yes {
-		t.Errorf("the name gives %v", got)
-	}
+	got = keys(q, "enter")
+	expect.True(t, got.Kind == overlay.Yes, "the name gives %v", got)
 	out := shown(q, 60, 12)
 	for _, want := range []string{"agent scout, revision 7", "delete the agent", "Delete"} {
 		expect.Has(t, out, want)
@@ -125,9 +118,7 @@ func TestConfirmCountsWhatDoesNotFit(t *testing.T) {
 		q.Lines = append(q.Lines, fmt.Sprintf("task %d", i))
 	}
 	out := shown(q, 60, 20)
-	if !strings.Contains(out, "and 26 more lines") || !strings.Contains(out, "cancel 40 tasks") {
-		t.Errorf("the screen is\n%s", out)
-	}
+	expect.True(t, strings.Contains(out, "and 26 more lines") && strings.Contains(out, "cancel 40 tasks"), "the screen is\n%s", out)
 }
 
 func TestKeysAreDeadAfterAnUnaskedOverlay(t *testing.T) {
@@ -135,16 +126,14 @@ func TestKeysAreDeadAfterAnUnaskedOverlay(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var s overlay.Stack
 	s.PushUnasked(&overlay.Confirm{}, func(a overlay.Action) tea.Cmd { got = append(got, a.Kind); return nil }, now)
-	if _, taken := s.Update(press("y"), now.Add(299*time.Millisecond)); !taken || len(got) != 0 || s.Len() != 1 {
-		t.Fatalf("a key in the dead time did %v", got)
-	}
+	_, taken := s.Update(press("y"), now.Add(299*time.Millisecond))
+	expect.Must(t, taken && len(got) == 0 && s.Len() == 1, "a key in the dead time did %v", got)
 	s.Update(press("y"), now.Add(overlay.DeadTime))
 	if len(got) != 1 || got[0] != overlay.Yes || s.Len() != 0 {
 		t.Fatalf("got %v, %d open", got, s.Len())
 	}
-	if _, taken := s.Update(press("y"), now); taken {
-		t.Fatal("an empty stack took a key")
-	}
+	_, taken = s.Update(press("y"), now)
+	expect.Must(t, !taken, "an empty stack took a key")
 }
 
 func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
@@ -160,9 +149,8 @@ func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
 	if s.Len() != 1 || p.Input.Value() != "k" {
 		t.Errorf("%d open, value %q", s.Len(), p.Input.Value())
 	}
-	if _, taken := s.Update(tea.WindowSizeMsg{}, time.Time{}); taken {
-		t.Error("a message that is no key was taken")
-	}
+	_, taken := s.Update(tea.WindowSizeMsg{}, time.Time{})
+	expect.True(t, !taken, "a message that is no key was taken")
 }
 
 func TestPromptChecksBeforeItSubmits(t *testing.T) {
@@ -172,17 +160,14 @@ func TestPromptChecksBeforeItSubmits(t *testing.T) {
 		}
 		return nil
 	}}
-	if a := keys(p, "enter"); a.Kind != overlay.None || !strings.Contains(shown(p, 40, 8), "can't be empty") {
-		t.Errorf("an empty line gives %v", a)
-	}
+	a := keys(p, "enter")
+	expect.True(t, a.Kind == overlay.None && strings.Contains(shown(p, 40, 8), "can't be empty"), "an empty line gives %v", a)
 	typed(p, "no")
-	if a := keys(p, "enter"); a.Kind != overlay.None || !strings.Contains(shown(p, 40, 8), "too short") {
-		t.Errorf("a short line gives %v", a)
-	}
+	a = keys(p, "enter")
+	expect.True(t, a.Kind == overlay.None && strings.Contains(shown(p, 40, 8), "too short"), "a short line gives %v", a)
 	p.Update(tea.PasteMsg{Content: "\x1b[31m way\n\u202e"})
-	if a := keys(p, "enter"); a.Kind != overlay.Submit || a.Text != "no way " {
-		t.Errorf("got %+v", a)
-	}
+	a = keys(p, "enter")
+	expect.True(t, a.Kind == overlay.Submit && a.Text == "no way ", "got %+v", a)
 }
 
 func TestInputEdits(t *testing.T) {
@@ -210,9 +195,8 @@ func TestEditorShowsHiddenCharactersAsEscapes(t *testing.T) {
 	if e.Value() != want {
 		t.Fatalf("got %q, want %q", e.Value(), want)
 	}
-	if a := keys(e, "ctrl+x"); a.Kind != overlay.Submit || a.Text != want {
-		t.Fatalf("got %+v", a)
-	}
+	a := keys(e, "ctrl+x")
+	expect.Must(t, a.Kind == overlay.Submit && a.Text == want, "got %+v", a)
 }
 
 func TestEditorEdits(t *testing.T) {
@@ -228,20 +212,16 @@ func TestEditorEdits(t *testing.T) {
 	if want := "{\n  \"a\": 1,\n\"b\": 2}"; e.Value() != want {
 		t.Fatalf("got %q, want %q", e.Value(), want)
 	}
-	if a := keys(e, "esc"); a.Kind != overlay.None || !strings.Contains(shown(e, 60, 14), "drops the changes") {
-		t.Fatalf("esc over changes gives %v", a)
-	}
+	a := keys(e, "esc")
+	expect.Must(t, a.Kind == overlay.None && strings.Contains(shown(e, 60, 14), "drops the changes"), "esc over changes gives %v", a)
 	keys(e, "end", "x")
-	if a := keys(e, "ctrl+x"); a.Kind != overlay.None || !strings.Contains(shown(e, 60, 14), "line 1: not an object") {
-		t.Fatalf("a wrong document gives %v", a)
-	}
+	a = keys(e, "ctrl+x")
+	expect.Must(t, a.Kind == overlay.None && strings.Contains(shown(e, 60, 14), "line 1: not an object"), "a wrong document gives %v", a)
 	keys(e, "backspace")
-	if a := keys(e, "ctrl+x"); a.Kind != overlay.Submit {
-		t.Fatalf("got %+v", a)
-	}
-	if a := keys(overlay.NewEditor("", "x", nil), "esc"); a.Kind != overlay.Close {
-		t.Fatalf("esc over no changes gives %v", a)
-	}
+	a = keys(e, "ctrl+x")
+	expect.Must(t, a.Kind == overlay.Submit, "got %+v", a)
+	a = keys(overlay.NewEditor("", "x", nil), "esc")
+	expect.Must(t, a.Kind == overlay.Close, "esc over no changes gives %v", a)
 }
 
 func TestTheEditorScrollsOnlyTheCursorsLineSideways(t *testing.T) {
@@ -256,9 +236,8 @@ func TestTheEditorScrollsOnlyTheCursorsLineSideways(t *testing.T) {
 		t.Fatalf("the lines around it stand still:\n%s", got)
 	}
 	keys(e, "down")
-	if got := shown(e, 60, 14); got != first {
-		t.Fatalf("back at its beginning:\n%s", got)
-	}
+	got := shown(e, 60, 14)
+	expect.Must(t, got == first, "back at its beginning:\n%s", got)
 }
 
 func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
@@ -275,46 +254,32 @@ func TestHelpIsSearchedByKeyAndByName(t *testing.T) {
 	keys(h, "esc")
 	typed(h, "approve what")
 	out := shown(h, 80, 24)
-	if !strings.Contains(out, "not now: read-only") || strings.Contains(out, "Put it off") {
-		t.Errorf("approve shows\n%s", out)
-	}
-	if a := keys(h, "esc"); a.Kind != overlay.None {
-		t.Error("esc over a search closes")
-	}
-	if a := keys(h, "?"); a.Kind != overlay.Close {
-		t.Error("? doesn't close")
-	}
+	expect.True(t, strings.Contains(out, "not now: read-only") && !strings.Contains(out, "Put it off"), "approve shows\n%s", out)
+	expect.Is(t, keys(h, "esc").Kind, overlay.None, "esc over a search closes")
+	expect.Is(t, keys(h, "?").Kind, overlay.Close, "? doesn't close")
 }
 
 func TestMenuPicks(t *testing.T) {
 	m := &overlay.Menu{Title: "Tenant", Items: []overlay.Item{{ID: "a", Text: "A"}, {ID: "b", Text: "B", Why: "no role there"}, {ID: "c", Text: "C"}}}
-	if a := keys(m, "j", "enter"); a.Kind != overlay.None {
-		t.Errorf("a disabled item gives %v", a)
-	}
+	a := keys(m, "j", "enter")
+	expect.True(t, a.Kind == overlay.None, "a disabled item gives %v", a)
 	expect.Has(t, shown(m, 60, 10), "no role there", "the reason isn't shown")
-	if a := keys(m, "j", "enter"); a.Kind != overlay.Pick || a.ID != "c" {
-		t.Errorf("got %+v", a)
-	}
-	if a := keys(m, "1"); a.ID != "a" {
-		t.Errorf("got %+v", a)
-	}
-	if a := keys(m, "9"); a.Kind != overlay.None {
-		t.Errorf("got %+v", a)
-	}
+	a = keys(m, "j", "enter")
+	expect.True(t, a.Kind == overlay.Pick && a.ID == "c", "got %+v", a)
+	a = keys(m, "1")
+	expect.True(t, a.ID == "a", "got %+v", a)
+	a = keys(m, "9")
+	expect.True(t, a.Kind == overlay.None, "got %+v", a)
 }
 
 func TestPaletteCompletesTheLastWord(t *testing.T) {
 	p := overlay.NewPalette("", nil)
 	a := typed(p, "task d")
-	if a.Kind != overlay.Complete || a.Text != "task d" {
-		t.Fatalf("got %+v", a)
-	}
+	expect.Must(t, a.Kind == overlay.Complete && a.Text == "task d", "got %+v", a)
 	p.SetCandidates("task x", []overlay.Candidate{{Text: "stale"}})
 	p.SetCandidates("task d", []overlay.Candidate{{Text: "dispatch", Help: "give work", Key: "d"}, {Text: "delete"}})
 	out := shown(p, 60, 10)
-	if !strings.Contains(out, "give work") || strings.Contains(out, "stale") {
-		t.Fatalf("the screen is\n%s", out)
-	}
+	expect.Must(t, strings.Contains(out, "give work") && !strings.Contains(out, "stale"), "the screen is\n%s", out)
 	keys(p, "tab", "tab")
 	if p.Input.Value() != "task delete" {
 		t.Fatalf("two tabs give %q", p.Input.Value())
@@ -326,16 +291,14 @@ func TestPaletteCompletesTheLastWord(t *testing.T) {
 	if a := keys(p, "tab"); a.Kind != overlay.Complete || p.Input.Value() != "task dispatch " {
 		t.Fatalf("one candidate gives %+v and %q", a, p.Input.Value())
 	}
-	if a := keys(p, "enter"); a.Kind != overlay.Submit || a.Text != "task dispatch" {
-		t.Fatalf("got %+v", a)
-	}
+	a = keys(p, "enter")
+	expect.Must(t, a.Kind == overlay.Submit && a.Text == "task dispatch", "got %+v", a)
 }
 
 func TestATabBeforeTheCandidatesCountsWhenTheyCome(t *testing.T) {
 	p := overlay.NewPalette("task d", nil)
-	if a := keys(p, "tab"); a.Kind != overlay.Complete {
-		t.Errorf("a tab without candidates gives %v", a)
-	}
+	a := keys(p, "tab")
+	expect.True(t, a.Kind == overlay.Complete, "a tab without candidates gives %v", a)
 	two := []overlay.Candidate{{Text: "dispatch"}, {Text: "delete"}}
 	if a := p.SetCandidates("task d", two); a.Kind != overlay.None || p.Input.Value() != "task dispatch" {
 		t.Errorf("then the line is %q, %v", p.Input.Value(), a)
@@ -396,12 +359,10 @@ func TestToasts(t *testing.T) {
 		}
 		return out
 	}
-	if got := fmt.Sprint(texts()); got != "[disk is full two three]" {
-		t.Fatalf("in sight: %s", got)
-	}
-	if at, ok := ts.Next(); !ok || !at.Equal(now.Add(5*time.Second)) {
-		t.Fatalf("next is %v, %v", at, ok)
-	}
+	got := fmt.Sprint(texts())
+	expect.Must(t, got == "[disk is full two three]", "in sight: %s", got)
+	at, ok := ts.Next()
+	expect.Must(t, ok && at.Equal(now.Add(5*time.Second)), "next is %v, %v", at, ok)
 	c := screen.New(40, 6)
 	ts.Draw(c, c.Bounds())
 	rows := c.Plain()
@@ -418,9 +379,7 @@ func TestToasts(t *testing.T) {
 		t.Fatalf("said again: %v", got)
 	}
 	ts.Expire(now.Add(time.Minute))
-	if !ts.Dismiss() || ts.Dismiss() || len(ts.All()) != 6 {
-		t.Fatal("dismiss")
-	}
+	expect.Must(t, ts.Dismiss() && !ts.Dismiss() && len(ts.All()) == 6, "dismiss")
 }
 
 // Random keys, pastes and sizes: no panic, no row that is too wide, the cursor

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
@@ -32,19 +33,14 @@ func TestASchemaBecomesFields(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := overlay.SchemaFields(raw(`{"type":"object","properties":{"p":` + tt.property + `}}`))
-			if len(got) != 1 || !reflect.DeepEqual(got[0], tt.want) {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
+			expect.True(t, len(got) == 1 && reflect.DeepEqual(got[0], tt.want), "got %+v, want %+v", got, tt.want)
 		})
 	}
 	got := overlay.SchemaFields(raw(`{"required":["b"],"properties":{"z":{},"b":{},"a":{}}}`))
-	if len(got) != 3 || got[0].Name != "z" || got[1].Name != "b" || !got[1].Required || got[2].Required {
-		t.Errorf("in order: %+v", got)
-	}
+	expect.True(t, len(got) == 3 && got[0].Name == "z" && got[1].Name == "b" && got[1].Required && !got[2].Required, "in order: %+v", got)
 	for _, schema := range []string{"", "true", "{", `{"properties":7}`, `{"properties":{"a":{},"a":{}}}`, `[]`} {
-		if got := overlay.SchemaFields(raw(schema)); len(got) > 0 {
-			t.Errorf("%s gives %+v", schema, got)
-		}
+		got := overlay.SchemaFields(raw(schema))
+		expect.True(t, len(got) == 0, "%s gives %+v", schema, got)
 	}
 }
 

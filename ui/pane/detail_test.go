@@ -63,25 +63,19 @@ func TestARecordThatNeverChangesIsReadOnce(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		w.reads = 0
 		d := noteSheet(w, live)
-		if d.Title(env) != "" || d.Selected(env).Task != "" {
-			t.Error("it shows what was not read")
-		}
+		expect.True(t, d.Title(env) == "" && d.Selected(env).Task == "", "it shows what was not read")
 		for range 3 {
 			look(d, env, Item{Kind: "note", ID: "n1"})
 		}
-		if want := map[bool]int{false: 1, true: 3}[live]; w.reads != want {
-			t.Errorf("live %v: %d reads, want %d", live, w.reads, want)
-		}
+		want := map[bool]int{false: 1, true: 3}[live]
+		expect.True(t, w.reads == want, "live %v: %d reads, want %d", live, w.reads, want)
 		if d.Title(env) != "note n1: hi" || d.Selected(env).Task != "t1" {
 			t.Errorf("%q, %+v", d.Title(env), d.Selected(env))
 		}
-		if out := look(d, env, Item{Kind: "note", ID: "n2"}); !strings.Contains(out, "n2: hi") || strings.Contains(out, "n1") {
-			t.Errorf("another one:\n%s", out)
-		}
+		out := look(d, env, Item{Kind: "note", ID: "n2"})
+		expect.True(t, strings.Contains(out, "n2: hi") && !strings.Contains(out, "n1"), "another one:\n%s", out)
 		d.Reset()
-		if d.Selected(env) != (Item{}) || d.Refresh(env) != nil {
-			t.Error("it goes on after a reset")
-		}
+		expect.True(t, d.Selected(env) == (Item{}) && d.Refresh(env) == nil, "it goes on after a reset")
 	}
 }
 
@@ -135,7 +129,5 @@ func TestARecordThatHasComeToItsEndIsNotReadAgain(t *testing.T) {
 	look()
 	look()
 	look()
-	if reads != 3 {
-		t.Fatalf("%d reads, want 3", reads)
-	}
+	expect.Must(t, reads == 3, "%d reads, want 3", reads)
 }

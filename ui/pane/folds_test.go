@@ -91,9 +91,7 @@ func TestFoldingKeepsThePlace(t *testing.T) {
 	if p.Lines() != 12 || p.Row() != "5" {
 		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
 	}
-	if p.Do("open") {
-		t.Error("enter on a plain value does something")
-	}
+	expect.True(t, !p.Do("open"), "enter on a plain value does something")
 	do(t, p, "top", "fold")
 	if p.Lines() != 1 || !strings.Contains(drawn(p), "3 members") {
 		t.Fatalf("the whole:\n%s", drawn(p))

@@ -57,21 +57,17 @@ func TestThePagerReadsOnlyTheWindow(t *testing.T) {
 	if p.Len() != n || len(reads) != 1 {
 		t.Fatalf("%d rows after pages %v", p.Len(), reads)
 	}
-	if _, ok := p.At(500_000); ok {
-		t.Fatal("a row is there that was never read")
-	}
+	_, ok := p.At(500_000)
+	expect.Must(t, !ok, "a row is there that was never read")
 	for _, b := range bodies(p.Need(fetch, 499_990, 40)) {
 		p.Take(b, 499_990, 40)
 	}
-	if v, ok := p.At(500_000); !ok || *v != 500_000 {
-		t.Fatalf("row 500000 is %v, %v", v, ok)
-	}
+	v, ok := p.At(500_000)
+	expect.Must(t, ok && *v == 500_000, "row 500000 is %v, %v", v, ok)
 	if p.Held() > keptPages*pageRows {
 		t.Fatalf("%d rows are held", p.Held())
 	}
-	if cmd := p.Need(fetch, 499_990, 40); cmd != nil {
-		t.Fatal("rows in memory are read again")
-	}
+	expect.Must(t, p.Need(fetch, 499_990, 40) == nil, "rows in memory are read again")
 }
 
 func TestThePagerReadsOnceMoreWhenTheWorldWentOn(t *testing.T) {
@@ -80,13 +76,10 @@ func TestThePagerReadsOnceMoreWhenTheWorldWentOn(t *testing.T) {
 	p := NewPager[int]("x")
 	cmd := p.Refresh(fetch, 0, 10)
 	for range 2 {
-		if p.Refresh(fetch, 0, 10) != nil {
-			t.Fatal("reads pile up")
-		}
+		expect.Must(t, p.Refresh(fetch, 0, 10) == nil, "reads pile up")
 	}
-	if _, again := p.Take(bodies(cmd)[0], 0, 10); !again {
-		t.Fatal("the change in between was forgotten")
-	}
+	_, again := p.Take(bodies(cmd)[0], 0, 10)
+	expect.Must(t, again, "the change in between was forgotten")
 }
 
 func TestRepliesToAnOlderFilterAreDropped(t *testing.T) {
@@ -95,9 +88,8 @@ func TestRepliesToAnOlderFilterAreDropped(t *testing.T) {
 	p := NewPager[int]("x")
 	old := bodies(p.Refresh(fetch, 0, 10))
 	p.Reset(core.Filter{Match: "new"})
-	if mine, _ := p.Take(old[0], 0, 10); !mine || p.Ready() {
-		t.Fatal("rows of another filter are shown")
-	}
+	mine, _ := p.Take(old[0], 0, 10)
+	expect.Must(t, mine && !p.Ready(), "rows of another filter are shown")
 }
 
 func TestAFailedReadIsKeptAsTheReason(t *testing.T) {
@@ -143,45 +135,33 @@ func TestATailOfAnyLengthShowsItsEnd(t *testing.T) {
 	tail := NewTail("x", w)
 	tail.Bind("s")
 	drain(tail, env, tail.Refresh(env))
-	if got := tail.Window(99_991, 10); len(got) != 10 || got[9].Message != "line 100000" {
-		t.Fatalf("window %v", got)
-	}
+	got := tail.Window(99_991, 10)
+	expect.Must(t, len(got) == 10 && got[9].Message == "line 100000", "window %v", got)
 	w.lines += 50
 	drain(tail, env, tail.Refresh(env))
-	if got := tail.Window(100_041, 10); len(got) != 10 || got[9].Seq != 100_050 {
-		t.Fatalf("window %v", got)
-	}
+	got = tail.Window(100_041, 10)
+	expect.Must(t, len(got) == 10 && got[9].Seq == 100_050, "window %v", got)
 	w.lines += 1_000_000 // more than any screen can follow
 	drain(tail, env, tail.Refresh(env))
-	if got := tail.Window(1_100_041, 10); len(got) != 10 {
-		t.Fatalf("window %v", got)
-	}
+	got = tail.Window(1_100_041, 10)
+	expect.Must(t, len(got) == 10, "window %v", got)
 	drain(tail, env, tail.Need(env, 5, 10))
-	if got := tail.Window(5, 10); len(got) != 10 || got[0].Seq != 5 {
-		t.Fatalf("window %v", got)
-	}
-	if w.reads > 12 || len(tail.lines) > tailKeep {
-		t.Fatalf("%d reads, %d lines held", w.reads, len(tail.lines))
-	}
+	got = tail.Window(5, 10)
+	expect.Must(t, len(got) == 10 && got[0].Seq == 5, "window %v", got)
+	expect.Must(t, w.reads <= 12 && len(tail.lines) <= tailKeep, "%d reads, %d lines held", w.reads, len(tail.lines))
 }
 
 func TestAPageKnowsWhenItsEndWasInView(t *testing.T) {
 	var p Page
 	p.Resize(40, 5)
 	p.Set([]Para{{Text: "intent"}, {Text: strings.Repeat("line\n", 20)}, {Text: "after"}})
-	if p.Reached(1) {
-		t.Fatal("the end of a long paragraph was in view at once")
-	}
+	expect.Must(t, !p.Reached(1), "the end of a long paragraph was in view at once")
 	for range 30 {
 		p.Do("down")
 	}
-	if !p.Reached(1) {
-		t.Fatal("scrolled to the end, and it is not known")
-	}
+	expect.Must(t, p.Reached(1), "scrolled to the end, and it is not known")
 	p.Resize(0, 0)
-	if p.Reached(1) {
-		t.Fatal("nothing can be in view of no rows")
-	}
+	expect.Must(t, !p.Reached(1), "nothing can be in view of no rows")
 }
 
 func TestExactTextHidesNothing(t *testing.T) {
@@ -198,9 +178,7 @@ func TestExactTextHidesNothing(t *testing.T) {
 
 func TestEngineFilter(t *testing.T) {
 	f, err := EngineFilter("Status:Running agent:Bob two words trace:AB")
-	if err != nil || f.Status != "running" || f.Agent != "Bob" || f.Match != "two words" || f.Trace != "ab" {
-		t.Fatalf("%+v, %v", f, err)
-	}
+	expect.Must(t, err == nil && f.Status == "running" && f.Agent == "Bob" && f.Match == "two words" && f.Trace == "ab", "%+v, %v", f, err)
 	for _, bad := range []string{"!x", "~x", "a !b"} {
 		_, err = EngineFilter(bad)
 		expect.Fails(t, err, bad)
@@ -215,15 +193,12 @@ func TestTimesInFewCells(t *testing.T) {
 	}{
 		{-time.Hour, "0s"}, {0, "0s"}, {59 * time.Second, "59s"}, {time.Minute, "1m"}, {47 * time.Hour, "47h"}, {49 * time.Hour, "2d"}, {999 * 24 * time.Hour, "999d"}, {2000 * 24 * time.Hour, "5y"},
 	} {
-		if got := Age(now, now.Add(-c.d)); got != c.want || len(got) > 4 {
-			t.Errorf("age of %s is %q, want %q", c.d, got, c.want)
-		}
+		got := Age(now, now.Add(-c.d))
+		expect.True(t, got == c.want && len(got) <= 4, "age of %s is %q, want %q", c.d, got, c.want)
 	}
 	expect.Is(t, Left(now, now.Add(9*time.Minute+5*time.Second)), "9m05s", "left")
 	expect.Is(t, Left(now, now.Add(-time.Second)), "now", "left")
-	if Age(now, time.Time{}) != "" || Left(now, time.Time{}) != "" || Clock(now, time.Time{}) != "" {
-		t.Error("a time that is not set has text")
-	}
+	expect.True(t, Age(now, time.Time{}) == "" && Left(now, time.Time{}) == "" && Clock(now, time.Time{}) == "", "a time that is not set has text")
 }
 
 func TestATableIsScrolledSidewaysAndNotWrapped(t *testing.T) {
@@ -235,16 +210,12 @@ func TestATableIsScrolledSidewaysAndNotWrapped(t *testing.T) {
 		p.Draw(c, true)
 		return strings.Join(c.Plain(), "|")
 	}
-	if got, want := draw(), " NAME      STATE  …| ann       idle   …"; got != want || p.Lines() != 2 {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got, want := draw(), " NAME      STATE  …| ann       idle   …"
+	expect.True(t, got == want && p.Lines() == 2, "%q, want %q", got, want)
 	p.Do("right")
-	if got, want := draw(), "   STATE     WHAT|   idle      all"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if p.Do("right") || !p.Do("left") || p.Do("left") {
-		t.Error("it scrolls further than there is something to see")
-	}
+	got, want = draw(), "   STATE     WHAT|   idle      all"
+	expect.True(t, got == want, "%q, want %q", got, want)
+	expect.True(t, !p.Do("right") && p.Do("left") && !p.Do("left"), "it scrolls further than there is something to see")
 }
 
 func TestWideTextKeepsTheShapeOfTables(t *testing.T) {

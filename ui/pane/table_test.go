@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
+	"swarmdeck/expect"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
 )
@@ -61,29 +62,24 @@ func TestAListHeldStillStaysAsItIsUntilItFollows(t *testing.T) {
 			}
 			return tableText(table, env)
 		}
-		if out := look(); !strings.HasPrefix(out, "numbers 2\n") {
-			t.Fatalf("paged %v:\n%s", paged, out)
-		}
-		if _, ok := table.Do(env, "follow"); !ok {
-			t.Fatal("it can't be held")
-		}
+		out := look()
+		expect.Must(t, strings.HasPrefix(out, "numbers 2\n"), "paged %v:\n%s", paged, out)
+		_, ok := table.Do(env, "follow")
+		expect.Must(t, ok, "it can't be held")
 		before := tableText(table, env)
 		w.n = 3
-		if out := look(); out != before || !strings.HasPrefix(out, "numbers 2  held still\n") {
-			t.Fatalf("paged %v, held:\n%s", paged, out)
-		}
+		out = look()
+		expect.Must(t, out == before && strings.HasPrefix(out, "numbers 2  held still\n"), "paged %v, held:\n%s", paged, out)
 		cmd, _ := table.Do(env, "follow")
 		for _, b := range bodies(cmd) {
 			table.Update(env, b)
 		}
-		if out := tableText(table, env); !strings.HasPrefix(out, "numbers 3\n") {
-			t.Fatalf("paged %v, followed:\n%s", paged, out)
-		}
+		out = tableText(table, env)
+		expect.Must(t, strings.HasPrefix(out, "numbers 3\n"), "paged %v, followed:\n%s", paged, out)
 		table.Do(env, "follow")
 		table.Reset()
-		if out := look(); !strings.HasPrefix(out, "numbers 3\n") {
-			t.Fatalf("paged %v, another tenant:\n%s", paged, out)
-		}
+		out = look()
+		expect.Must(t, strings.HasPrefix(out, "numbers 3\n"), "paged %v, another tenant:\n%s", paged, out)
 	}
 }
 
@@ -107,8 +103,6 @@ func TestAListIsPutInOrderByWhatItsColumnsMean(t *testing.T) {
 			row, _ := table.at(i)
 			got += row.Name
 		}
-		if got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		expect.Is(t, got, want)
 	}
 }

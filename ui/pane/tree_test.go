@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/screen/screentest"
 )
@@ -37,9 +38,8 @@ func TestAGraphIsLaidOutAsATree(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := treeText(treeOf(tt.edges).Branches(screen.Unicode(), "a")); got != tt.want {
-				t.Errorf("got\n%swant\n%s", got, tt.want)
-			}
+			got := treeText(treeOf(tt.edges).Branches(screen.Unicode(), "a"))
+			expect.True(t, got == tt.want, "got\n%swant\n%s", got, tt.want)
 		})
 	}
 }
@@ -52,18 +52,13 @@ func TestATreeHasBounds(t *testing.T) {
 	}
 	tree := treeOf(edges)
 	deep := tree.Branches(screen.ASCII(), "n0")
-	if n := len(deep); n != treeDepth+1 || deep[n-1].Note != "(1 more)" {
-		t.Errorf("%d branches, the last %+v", n, deep[n-1])
-	}
+	n := len(deep)
+	expect.True(t, n == treeDepth+1 && deep[n-1].Note == "(1 more)", "%d branches, the last %+v", n, deep[n-1])
 	tree.Most = 10
 	wide := tree.Branches(screen.ASCII(), "wide")
-	if len(wide) != 10 || wide[9].Note != "(and more)" {
-		t.Errorf("%d branches, the last %+v", len(wide), wide[9])
-	}
+	expect.True(t, len(wide) == 10 && wide[9].Note == "(and more)", "%d branches, the last %+v", len(wide), wide[9])
 	tree.Closed = func(s string) bool { return s == "wide" }
-	if got := treeText(tree.Branches(screen.ASCII(), "wide", "n499")); got != "wide (500 more)\nn499\n`- n500\n" {
-		t.Errorf("got\n%s", got)
-	}
+	expect.Is(t, treeText(tree.Branches(screen.ASCII(), "wide", "n499")), "wide (500 more)\nn499\n`- n500\n", "got")
 }
 
 func TestATreeOnAPageLooksRight(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 )
@@ -38,9 +39,8 @@ func TestEveryKeyOfTheCockpitHasItsLine(t *testing.T) {
 			Scope, Action, Line string
 		} `toml:"bind"`
 	}
-	if err := toml.Unmarshal([]byte(keymap.Default()), &keys); err != nil || len(keys.Bind) < 100 {
-		t.Fatalf("%d keys: %v", len(keys.Bind), err)
-	}
+	err := toml.Unmarshal([]byte(keymap.Default()), &keys)
+	expect.Must(t, err == nil && len(keys.Bind) >= 100, "%d keys: %v", len(keys.Bind), err)
 	var commands command.Lexicon
 	for _, b := range keys.Bind {
 		line, known := b.Line, b.Line != ""

@@ -139,9 +139,7 @@ func (d *desk) hears(text string) {
 		if i >= 0 {
 			return
 		}
-		if time.Now().After(end) {
-			d.t.Fatalf("did not hear %q in:\n%s", text, fresh)
-		}
+		expect.Must(d.t, !time.Now().After(end), "did not hear %q in:\n%s", text, fresh)
 	}
 }
 
@@ -227,9 +225,8 @@ func TestManyEndsAreCounted(t *testing.T) {
 	d.hears("and more tasks ended: ")
 	d.hears(" succeeded")
 	d.leaves()
-	if n := strings.Count(d.out.String(), "ended; state:"); n > 100 {
-		t.Errorf("%d lines for 300 tasks", n)
-	}
+	n := strings.Count(d.out.String(), "ended; state:")
+	expect.True(t, n <= 100, "%d lines for 300 tasks", n)
 }
 
 func TestAnAnswerIsAskedForByNumberAndBoundToWhatWasRead(t *testing.T) {
@@ -301,9 +298,7 @@ func TestAnEndlessLineIsRefused(t *testing.T) {
 	go io.WriteString(d.in, strings.Repeat("x", 3<<20)) //nolint:errcheck // it is cut off
 	select {
 	case err := <-d.over:
-		if err == nil || !strings.Contains(err.Error(), "too long") {
-			t.Errorf("%v", err)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), "too long"), "%v", err)
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it goes on")
 	}

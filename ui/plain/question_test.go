@@ -43,23 +43,20 @@ func TestAQuestionIsAnsweredByALineOfJSONOrANumber(t *testing.T) {
 	d.hears("1 characters is not allowed; allowed: 2 or more")
 	d.hears("left open")
 	d.says("answer", "1", `{"name":"Ada"}`)
-	if r := <-told; !r.Approved || string(r.Content) != `{"name":"Ada"}` {
-		t.Errorf("%+v", r)
-	}
+	r := <-told
+	expect.True(t, r.Approved && string(r.Content) == `{"name":"Ada"}`, "%+v", r)
 	told = d.asked(judge.Question{Message: "How?", Options: []judge.Option{{ID: "a", Label: "All\nat once"}, {ID: "b", Label: "Bit by bit"}}})
 	d.hears("waits: answer files's question")
 	d.says("answer")
 	d.hears("1. answer: All at once (a)")
 	d.says("2")
-	if r := <-told; string(r.Content) != `{"option":"b"}` {
-		t.Errorf("%+v", r)
-	}
+	r = <-told
+	expect.True(t, string(r.Content) == `{"option":"b"}`, "%+v", r)
 	told = d.asked(judge.Question{Message: "Sure?"})
 	d.hears("waits: answer files's question")
 	d.says("answer", "2", "I am not")
-	if r := <-told; r.Approved || r.Reason != "I am not" {
-		t.Errorf("%+v", r)
-	}
+	r = <-told
+	expect.True(t, !r.Approved && r.Reason == "I am not", "%+v", r)
 	d.hears("state: denied")
 	d.in.Close()
 	<-d.over

@@ -89,14 +89,11 @@ func TestBoxDrawsFrameAndTitle(t *testing.T) {
 	if got := c.Plain(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Fatalf("got\n%s", strings.Join(got, "\n"))
 	}
-	if in != (screen.Rect{X: 1, Y: 1, W: 10, H: 1}) {
-		t.Fatalf("inside is %v", in)
-	}
+	expect.Must(t, in == (screen.Rect{X: 1, Y: 1, W: 10, H: 1}), "inside is %v", in)
 	c.SetGlyphs(screen.ASCII())
 	c.Box(c.Bounds(), screen.Border, "")
-	if got := c.Plain()[0]; got != "+----------+" {
-		t.Fatalf("got %q", got)
-	}
+	got := c.Plain()[0]
+	expect.Must(t, got == "+----------+", "got %q", got)
 }
 
 func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
@@ -106,18 +103,16 @@ func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
 	th := screen.NewTheme("test", map[screen.Role]screen.Style{
 		screen.Good: {FG: screen.Palette(2), Bold: true}, screen.Bad: {FG: screen.RGB(1, 2, 3), BG: screen.Palette(200)},
 	})
-	if got, want := c.Render(th), "\x1b[0;1;32mab\x1b[0;38;2;1;2;3;48;5;200mc\x1b[m   \n      "; got != want {
-		t.Fatalf("got %q, want %q", got, want)
-	}
+	got, want := c.Render(th), "\x1b[0;1;32mab\x1b[0;38;2;1;2;3;48;5;200mc\x1b[m   \n      "
+	expect.Must(t, got == want, "got %q, want %q", got, want)
 }
 
 func TestNoLineStandsUnderBlanks(t *testing.T) {
 	c := screen.New(6, 1)
 	c.TextIn(0, 0, 6, screen.Title, "ab")
 	lined := screen.NewTheme("lined", map[screen.Role]screen.Style{screen.Title: {Underline: true, Bold: true}})
-	if got, want := c.Render(lined), "\x1b[0;1;4mab\x1b[0;1m    \x1b[m"; got != want {
-		t.Errorf("rendered %q, want %q", got, want)
-	}
+	got, want := c.Render(lined), "\x1b[0;1;4mab\x1b[0;1m    \x1b[m"
+	expect.True(t, got == want, "rendered %q, want %q", got, want)
 }
 
 func TestEveryGlyphTakesOneCell(t *testing.T) {

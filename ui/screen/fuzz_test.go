@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unicode"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -52,9 +53,7 @@ func TestAnyDrawingKeepsTheRowsWhole(t *testing.T) {
 		whole(t, c)
 		for y, row := range c.Plain() {
 			for _, r := range row {
-				if unicode.In(r, unicode.Cc, unicode.Cf) {
-					t.Fatalf("row %d holds %U", y, r)
-				}
+				expect.Must(t, !unicode.In(r, unicode.Cc, unicode.Cf), "row %d holds %U", y, r)
 			}
 		}
 		for y, row := range c.Roles() {
@@ -115,9 +114,8 @@ func TestStatesHaveASignAndAWord(t *testing.T) {
 func TestRolesHaveNamesAndLettersOfTheirOwn(t *testing.T) {
 	letters := map[byte]screen.Role{}
 	for r := range screen.Roles {
-		if got, ok := screen.ParseRole(r.String()); !ok || got != r {
-			t.Errorf("%s reads as %v", r, got)
-		}
+		got, ok := screen.ParseRole(r.String())
+		expect.True(t, ok && got == r, "%s reads as %v", r, got)
 		if other, twice := letters[r.Letter()]; twice {
 			t.Errorf("%s and %s share the letter %c", r, other, r.Letter())
 		}
@@ -138,9 +136,8 @@ func TestRenderingAllocatesTheStringOnly(t *testing.T) {
 		_ = c.Render(th)
 	}
 	frame()
-	if n := testing.AllocsPerRun(50, frame); n > 2 {
-		t.Errorf("%v allocations a frame", n)
-	}
+	n := testing.AllocsPerRun(50, frame)
+	expect.True(t, n <= 2, "%v allocations a frame", n)
 }
 
 func BenchmarkFrame(b *testing.B) {

@@ -17,9 +17,8 @@ func TestALinkIsOpenedByItsCellsOnly(t *testing.T) {
 	c.Styled(0, 1, &line)
 	c.Text(4, 1, screen.Text, "do")
 	out := c.Render(theme())
-	if want := "see \x1b]8;;https://x.example/a?b=1&c=2\x1b\\docs\x1b]8;;\x1b\\ now"; strings.Split(out, "\n")[0] != want {
-		t.Errorf("got  %q\nwant %q", out, want)
-	}
+	want := "see \x1b]8;;https://x.example/a?b=1&c=2\x1b\\docs\x1b]8;;\x1b\\ now"
+	expect.True(t, strings.Split(out, "\n")[0] == want, "got  %q\nwant %q", out, want)
 	if c.LinkAt(5, 1) != "" || c.LinkAt(6, 1) != "https://x.example/a?b=1&c=2" {
 		t.Errorf("drawn over, the cells open %q and %q", c.LinkAt(5, 1), c.LinkAt(6, 1))
 	}
@@ -29,9 +28,7 @@ func TestALinkIsOpenedByItsCellsOnly(t *testing.T) {
 		expect.Is(t, buf.CellAt(x, 0).Link.URL, c.LinkAt(x, 0), "the toolkit opens", "at", x)
 	}
 	c.Clear()
-	if strings.Contains(c.Render(theme()), "\x1b]8") {
-		t.Error("a cleared picture has a link")
-	}
+	expect.True(t, !strings.Contains(c.Render(theme()), "\x1b]8"), "a cleared picture has a link")
 }
 
 func TestOnlyLinksOfTheWebInPrintableASCIIAreOpened(t *testing.T) {
@@ -41,8 +38,7 @@ func TestOnlyLinksOfTheWebInPrintableASCIIAreOpened(t *testing.T) {
 	} {
 		c := screen.New(2, 1)
 		c.Link(c.Bounds(), link)
-		if got := c.LinkAt(0, 0) != ""; got != want || screen.Opens(link) != want {
-			t.Errorf("%.40q is opened: %v", link, got)
-		}
+		got := c.LinkAt(0, 0) != ""
+		expect.True(t, got == want && screen.Opens(link) == want, "%.40q is opened: %v", link, got)
 	}
 }

@@ -3,6 +3,7 @@ package screen_test
 import (
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -20,9 +21,8 @@ func TestALineIsBrokenWithItsRoles(t *testing.T) {
 			joined, roles := "", 0
 			for _, piece := range s.Break(w) {
 				joined += piece.Text
-				if width := term.Width(piece.Text); width > max(w, 2) {
-					t.Errorf("%q in %d cells: %q takes %d", text, w, piece.Text, width)
-				}
+				width := term.Width(piece.Text)
+				expect.True(t, width <= max(w, 2), "%q in %d cells: %q takes %d", text, w, piece.Text, width)
 				for _, p := range piece.Spans {
 					roles += p.To - p.From
 				}

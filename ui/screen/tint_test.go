@@ -10,9 +10,7 @@ import (
 
 func TestTintsAreShadesOfTheRole(t *testing.T) {
 	th := screen.NewTheme("test", map[screen.Role]screen.Style{screen.Good: {FG: screen.RGB(240, 120, 24)}, screen.Bad: {FG: screen.Palette(9), Bold: true}})
-	if !th.Colored() {
-		t.Fatal("the theme counts as without colours")
-	}
+	expect.Must(t, th.Colored(), "the theme counts as without colours")
 	full, half := screen.TintOf(screen.Good, screen.TintLevels), screen.TintOf(screen.Good, screen.TintLevels/2)
 	for _, c := range []struct {
 		name string
@@ -57,9 +55,8 @@ func TestThemesWithoutColoursDrawNoTints(t *testing.T) {
 	th := screen.NewTheme("mono", map[screen.Role]screen.Style{screen.Good: {Bold: true}})
 	c := screen.New(2, 1)
 	c.Set(0, 0, 'x', screen.Good, screen.TintOf(screen.Good, 9), screen.TintOf(screen.Good, 3))
-	if got, want := c.Render(th), "\x1b[0;1mx\x1b[m "; th.Colored() || got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+	got, want := c.Render(th), "\x1b[0;1mx\x1b[m "
+	expect.True(t, !th.Colored() && got == want, "got %q, want %q", got, want)
 }
 
 func TestSetTakesOneCell(t *testing.T) {
@@ -71,8 +68,7 @@ func TestSetTakesOneCell(t *testing.T) {
 	c.Set(-1, 0, 'x', screen.Good, 0, 0)
 	c.Set(0, 0, '\x1b', screen.Role(200), screen.Tint(0xffff), 0)
 	expect.Is(t, c.Plain()[0], " ⣿")
-	if figure, _ := c.Tints(0, 0); figure != 0xffff {
-		t.Errorf("tint is %x", figure)
-	}
+	figure, _ := c.Tints(0, 0)
+	expect.True(t, figure == 0xffff, "tint is %x", figure)
 	whole(t, c)
 }

@@ -41,14 +41,12 @@ func TestAMemberOfJSONIsFoundByItsPath(t *testing.T) {
 		"name": "x", "n": "1.5", "on": "true", "none": "null", "action.args.path": "a b", "list.0": "first", "list.1.id": "second",
 		"action.args": `{"path":"a b"}`,
 	} {
-		if got, ok := member(v, path); !ok || got != want {
-			t.Errorf("%s: %q %v, want %q", path, got, ok, want)
-		}
+		got, ok := member(v, path)
+		expect.True(t, ok && got == want, "%s: %q %v, want %q", path, got, ok, want)
 	}
 	for _, path := range []string{"", "nothing", "list.2", "list.-1", "list.x", "name.more"} {
-		if got, ok := member(v, path); ok {
-			t.Errorf("%s: found %q", path, got)
-		}
+		got, ok := member(v, path)
+		expect.True(t, !ok, "%s: found %q", path, got)
 	}
 }
 
@@ -58,15 +56,11 @@ func TestATaskThatIsOverOtherwiseIsNotWaitedFor(t *testing.T) {
 		t.Errorf("%v %v", ok, err)
 	}
 	_, err := matches("task", []byte(record), []string{"status=succeeded"})
-	if err == nil || !strings.Contains(err.Error(), "it is over: status=failed error_code=killed") {
-		t.Errorf("%v", err)
-	}
-	if ok, err := matches("task", []byte(`{"status":"running"}`), []string{"status=succeeded"}); ok || err != nil {
-		t.Errorf("%v %v", ok, err)
-	}
-	if ok, err := matches("agent", []byte(`{"status":"busy","waiting":"ap_1"}`), []string{"status=waiting for you"}); !ok || err != nil {
-		t.Errorf("%v %v", ok, err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "it is over: status=failed error_code=killed"), "%v", err)
+	ok, err := matches("task", []byte(`{"status":"running"}`), []string{"status=succeeded"})
+	expect.True(t, !ok && err == nil, "%v %v", ok, err)
+	ok, err = matches("agent", []byte(`{"status":"busy","waiting":"ap_1"}`), []string{"status=waiting for you"})
+	expect.True(t, ok && err == nil, "%v %v", ok, err)
 }
 
 func TestVariablesHavePlainNames(t *testing.T) {

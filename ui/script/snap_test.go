@@ -37,9 +37,7 @@ func TestAPictureHasARowOfRolesForEachRow(t *testing.T) {
 	c.Text(0, 0, screen.Header, "tk_8a039_0000000001")
 	c.Text(1, 1, screen.Danger, "stop")
 	text, roles, ok := strings.Cut(Picture(c), "~ roles\n")
-	if !ok || text != "tk_xxxxx_0000000001\n stop\n\n" || roles != "HHHHHHHHHHHHHHHHHHH\n.DDDD\n\n" {
-		t.Errorf("text %q, roles %q", text, roles)
-	}
+	expect.True(t, ok && text == "tk_xxxxx_0000000001\n stop\n\n" && roles == "HHHHHHHHHHHHHHHHHHH\n.DDDD\n\n", "text %q, roles %q", text, roles)
 }
 
 func FuzzSteadyRowsKeepTheirWidth(f *testing.F) {

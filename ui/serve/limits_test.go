@@ -84,9 +84,8 @@ func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 	d.Crowded = func(who serve.Who, why error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.crowded++; who.Name != "bob" || why == nil {
-			t.Errorf("too many of %+v: %v", who, why)
-		}
+		g.crowded++
+		expect.True(t, who.Name == "bob" && why != nil, "too many of %+v: %v", who, why)
 	}
 	expect.No(t, g.server.SSH(l, d))
 	return g
@@ -167,9 +166,8 @@ func TestOneKeyTakesNoMoreSessionsThanItMay(t *testing.T) {
 	c := g.enter("127.0.0.1")
 	first, _ := g.stay(c, false)
 	g.stay(c, false)
-	if code, told := run(c, "more"); code != 75 || !strings.Contains(told, "2 sessions open") {
-		t.Errorf("exit %d, %s", code, told)
-	}
+	code, told := run(c, "more")
+	expect.True(t, code == 75 && strings.Contains(told, "2 sessions open"), "exit %d, %s", code, told)
 	first.Close()
 	expect.Await(t, "place for another", func() bool { code, _ := run(c, "more"); return code == 0 })
 }
@@ -183,29 +181,24 @@ func TestOneKeyTakesNoMoreConnectionsThanItMay(t *testing.T) {
 		open = append(open, g.enter([]string{"127.0.0.1", "127.0.0.2"}[i%2]))
 	}
 	for range 3 {
-		if _, err := g.dial("127.0.0.2", g.key); err == nil || !strings.Contains(err.Error(), "your key has 10 connections open") {
-			t.Fatalf("one too many was told %v", err)
-		}
+		_, err := g.dial("127.0.0.2", g.key)
+		expect.Must(t, err != nil && strings.Contains(err.Error(), "your key has 10 connections open"), "one too many was told %v", err)
 	}
-	if code, told := run(open[0], "go"); code != 0 {
-		t.Errorf("one that was let in: exit %d %s", code, told)
-	}
+	code, told := run(open[0], "go")
+	expect.True(t, code == 0, "one that was let in: exit %d %s", code, told)
 	open[0].Close()
 	expect.Await(t, "place for another", func() bool { _, err := g.dial("127.0.0.1", g.key); return err == nil })
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.crowded < 3 || len(g.refused) > 0 {
-		t.Errorf("%d were told of, %v as strangers", g.crowded, g.refused)
-	}
+	expect.True(t, g.crowded >= 3 && len(g.refused) == 0, "%d were told of, %v as strangers", g.crowded, g.refused)
 }
 
 func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {
 	g := newGate(t, serve.Options{Limits: serve.Limits{PerAddress: 2}}, serve.Door{})
 	first := g.enter("127.0.0.2")
 	g.enter("127.0.0.2")
-	if _, err := g.dial("127.0.0.2", g.key); err == nil || !strings.Contains(err.Error(), "too many connections from 127.0.0.2") {
-		t.Errorf("one too many was told %v", err)
-	}
+	_, err := g.dial("127.0.0.2", g.key)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "too many connections from 127.0.0.2"), "one too many was told %v", err)
 	expect.Is(t, g.count(serve.TooMany), 1, "it was not counted")
 	g.enter("127.0.0.1") // of others as before
 	first.Close()
@@ -217,9 +210,7 @@ func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
 	stranger := newKey(t)
 	for i := range 8 {
 		_, err := g.dial("127.0.0.2", stranger)
-		if err == nil {
-			t.Fatal("a stranger was let in")
-		}
+		expect.Must(t, err != nil, "a stranger was let in")
 		if i == 7 && !strings.Contains(err.Error(), "try again in a minute") {
 			t.Errorf("the eighth was told %v", err)
 		}
@@ -229,9 +220,8 @@ func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
 	if g.count(serve.NoKey) < 5 || g.count(serve.TooOften) < 1 {
 		t.Errorf("%v", g.refused)
 	}
-	if code, told := run(g.enter("127.0.0.1"), "go"); code != 0 {
-		t.Errorf("another address: exit %d %s", code, told)
-	}
+	code, told := run(g.enter("127.0.0.1"), "go")
+	expect.True(t, code == 0, "another address: exit %d %s", code, told)
 }
 
 func TestATerminalWithoutAKeyIsClosedAndTold(t *testing.T) {
@@ -244,9 +234,8 @@ func TestATerminalWithoutAKeyIsClosedAndTold(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitStatus() == 0 || !strings.Contains(told.String(), "without a key") {
 		t.Errorf("%v, %q", err, told.String())
 	}
-	if err := command.Signal(gossh.SIGINT); err != nil || command.Wait() != nil {
-		t.Errorf("a command was closed too: %v", err)
-	}
+	err = command.Signal(gossh.SIGINT)
+	expect.True(t, err == nil && command.Wait() == nil, "a command was closed too: %v", err)
 }
 
 func TestWhoIsSentAwayIsToldWhy(t *testing.T) {
@@ -272,9 +261,8 @@ func TestOutputThatIsNotReadEndsTheConnection(t *testing.T) {
 	ch, reqs, err := c.OpenChannel("session", nil)
 	expect.No(t, err)
 	go gossh.DiscardRequests(reqs)
-	if ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"flood"})); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"flood"}))
+	expect.Must(t, ok && err == nil, "%v %v", ok, err)
 	select {
 	case err := <-ended:
 		expect.Fails(t, err, "all was written")
@@ -296,9 +284,7 @@ func TestCloseDoesNotWaitForWhoHeedsNothing(t *testing.T) {
 	go func() { closed <- g.server.Close() }()
 	select {
 	case err := <-closed:
-		if err == nil || !strings.Contains(err.Error(), "1 sessions go on") {
-			t.Error(err)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), "1 sessions go on"), "%v", err)
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it waits")
 	}
@@ -366,14 +352,10 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 				}
 				defer s.Close()
 				if i%2 == 0 {
-					if err := s.RequestPty("xterm", 24, 80, nil); err != nil {
-						t.Error(err)
-					}
+					expect.Is(t, s.RequestPty("xterm", 24, 80, nil), nil)
 				}
 				if i%3 == 0 { // left in its middle
-					if err := s.Start("stay"); err != nil {
-						t.Error(err)
-					}
+					expect.Is(t, s.Start("stay"), nil)
 				} else if err := s.Run("go"); err != nil {
 					t.Error(err)
 				}
@@ -405,8 +387,6 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 		if g2, f2, h2 = level(); g2 <= goroutines && f2 <= files && h2 < heap+1<<20 {
 			break
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%d goroutines, %d files, %d bytes; before %d, %d, %d", g2, f2, h2, goroutines, files, heap)
-		}
+		expect.Must(t, !time.Now().After(end), "%d goroutines, %d files, %d bytes; before %d, %d, %d", g2, f2, h2, goroutines, files, heap)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestAClientThatAnswersLateIsNeverFarBehind has a link of 300 ms and looks how
@@ -24,14 +26,10 @@ func TestAClientThatAnswersLateIsNeverFarBehind(t *testing.T) {
 			p.mu.Lock()
 			under := p.sent - p.taken
 			p.mu.Unlock()
-			if under > ahead+uint64(len(frame)) {
-				t.Fatalf("%d bytes are under way", under)
-			}
+			expect.Must(t, under <= ahead+uint64(len(frame)), "%d bytes are under way", under)
 			time.Sleep(100 * time.Millisecond)
 		}
-		if wrote < 40 {
-			t.Errorf("%d frames in 10 s", wrote)
-		}
+		expect.True(t, wrote >= 40, "%d frames in 10 s", wrote)
 		for p.Full() {
 			<-p.room
 		}
@@ -44,13 +42,9 @@ func TestAClientThatNeverAnswersGetsEveryFrame(t *testing.T) {
 		ended := make(chan struct{})
 		p := newPace(io.Discard, func() bool { <-ended; return false })
 		_, _ = p.Write(make([]byte, ahead))
-		if !p.Full() {
-			t.Error("it is not waited for")
-		}
+		expect.True(t, p.Full(), "it is not waited for")
 		<-p.room
-		if p.Full() {
-			t.Error("it is waited for after a while")
-		}
+		expect.True(t, !p.Full(), "it is waited for after a while")
 		close(ended)
 		time.Sleep(time.Minute)
 	})
@@ -60,13 +54,11 @@ func TestWhatAClientSaysOfItselfIsBelievedWithinReason(t *testing.T) {
 	p := newPace(io.Discard, nil)
 	_, _ = p.Write(make([]byte, near))
 	for _, n := range []uint64{0, near + 1, 1 << 63} {
-		if p.tookTo(n); !p.Full() {
-			t.Errorf("%d of %d counts", n, near)
-		}
+		p.tookTo(n)
+		expect.True(t, p.Full(), "%d of %d counts", n, near)
 	}
-	if p.tookTo(near); p.Full() {
-		t.Error("what it took does not count")
-	}
+	p.tookTo(near)
+	expect.True(t, !p.Full(), "what it took does not count")
 }
 
 // TestATerminalBehindAnSSHDIsAskedItself has one that draws 3 kB in 300 ms and
@@ -106,9 +98,8 @@ func TestATerminalBehindAnSSHDIsAskedItself(t *testing.T) {
 				time.Sleep(time.Minute)
 				_ = typed.Close()
 				synctest.Wait()
-				if text := seen.String(); answers && !strings.HasPrefix(text, "abab") || strings.Contains(text, "\x1b") {
-					t.Errorf("its input is %.20q", text)
-				}
+				text := seen.String()
+				expect.True(t, (!answers || strings.HasPrefix(text, "abab")) && !strings.Contains(text, "\x1b"), "its input is %.20q", text)
 			})
 		})
 	}

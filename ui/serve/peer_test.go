@@ -68,9 +68,8 @@ func TestAConnectionIsWhosMadeIt(t *testing.T) {
 	expect.No(t, cmd.Run())
 	read.Close()
 	conn = expect.Of(l.Accept())(t)
-	if pid, alive := find(conn); alive || pid != 0 && pid != cmd.Process.Pid {
-		t.Errorf("the pid of a process that has ended, %d, counts: %v", pid, alive)
-	}
+	pid, alive := find(conn)
+	expect.True(t, !alive && (pid == 0 || pid == cmd.Process.Pid), "the pid of a process that has ended, %d, counts: %v", pid, alive)
 }
 
 func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
@@ -88,8 +87,7 @@ func TestASessionIsToldWhereItsCallerComesFrom(t *testing.T) {
 	expect.No(t, s.Local(l, "alice"))
 	defer s.Close()
 	conn := expect.Of(Dial(t.Context(), l.Addr().String()))(t)
-	if code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}); code != 0 || err != nil {
-		t.Fatal(code, err)
-	}
+	code, err := Attach(t.Context(), conn, Attachment{Line: "x", Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	expect.Must(t, code == 0 && err == nil, "%v %v", code, err)
 	expect.Is(t, <-got, want)
 }

@@ -140,9 +140,7 @@ func TestInputIsLeftToTheClientUntilTheOwnerReadsIt(t *testing.T) {
 		read <- struct{}{}
 		return 0, io.EOF
 	})})
-	if code != 0 || err != nil || len(read) != 0 {
-		t.Errorf("exit %d, %v, read %d", code, err, len(read))
-	}
+	expect.True(t, code == 0 && err == nil && len(read) == 0, "exit %d, %v, read %d", code, err, len(read))
 }
 
 type readerFunc func([]byte) (int, error)
@@ -230,14 +228,11 @@ func TestAScreenWaitsForTheTerminalBehindIt(t *testing.T) {
 	}{"xterm", 80, 24, 0, 0, ""})); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if ok, err := ch.SendRequest("shell", true, nil); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	ok, err := ch.SendRequest("shell", true, nil)
+	expect.Must(t, ok && err == nil, "%v %v", ok, err)
 	select {
 	case n := <-written:
-		if n > 16<<10 {
-			t.Errorf("%d bytes are under way", n)
-		}
+		expect.True(t, n <= 16<<10, "%d bytes are under way", n)
 	case <-time.After(2 * time.Minute):
 		t.Fatal("it never waits")
 	}
@@ -271,9 +266,8 @@ func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
 	})
 	client := p.first.enter("127.0.0.1")
 	asked := client.HandleChannelOpen("forwarded-streamlocal@openssh.com")
-	if ok, _, err := client.SendRequest("streamlocal-forward@openssh.com", true, gossh.Marshal(struct{ Path string }{"/tmp/" + keyring.SignerPrefix + "x"})); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+	ok, _, err := client.SendRequest("streamlocal-forward@openssh.com", true, gossh.Marshal(struct{ Path string }{"/tmp/" + keyring.SignerPrefix + "x"}))
+	expect.Must(t, ok && err == nil, "%v %v", ok, err)
 	go func() {
 		for in := range asked {
 			ch, reqs, err := in.Accept()
@@ -288,15 +282,12 @@ func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
 		}
 	}()
 	s := expect.Of(client.NewSession())(t)
-	if out, err := s.Output("approve"); err != nil || string(out) != "signed: sign this\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	expect.Is(t, string(expect.Of(s.Output("approve"))(t)), "signed: sign this\n")
 
 	unsigned, _, _ := p.session() // of who forwards no socket
 	var exit *gossh.ExitError
-	if err := unsigned.Run("approve"); !errors.As(err, &exit) || exit.ExitStatus() != 2 {
-		t.Error(err)
-	}
+	err = unsigned.Run("approve")
+	expect.True(t, errors.As(err, &exit) && exit.ExitStatus() == 2, "%v", err)
 }
 
 // TestAnEngineThatIsNotWhatIsKnownOfItIsRefused tries each end's wrong key.
@@ -341,9 +332,8 @@ func TestTheOwnersEndIsWhatAnEnginesIs(t *testing.T) {
 	<-begun
 	<-begun
 	_ = p.owner.Close()
-	if err := <-local; !errors.Is(err, serve.ErrGone) || errors.Is(err, serve.ErrUnbegun) {
-		t.Error(err)
-	}
+	err := <-local
+	expect.True(t, errors.Is(err, serve.ErrGone) && !errors.Is(err, serve.ErrUnbegun), "%v", err)
 	var missing *gossh.ExitMissingError
 	if err := s.Wait(); !errors.As(err, &missing) || out.String() != "begun" {
 		t.Errorf("%v, %q", err, out.String())
@@ -364,9 +354,8 @@ func TestWhatEndsASessionEndsItAtTheOwnerToo(t *testing.T) {
 	expect.No(t, s.Signal(gossh.SIGINT))
 	<-ended
 	var exit *gossh.ExitError
-	if err := s.Wait(); !errors.As(err, &exit) || exit.ExitStatus() != 130 {
-		t.Error(err)
-	}
+	err := s.Wait()
+	expect.True(t, errors.As(err, &exit) && exit.ExitStatus() == 130, "%v", err)
 	s, _, _ = p.session()
 	expect.No(t, s.Start("x"))
 	<-begun

@@ -85,9 +85,7 @@ func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 	ended := make(chan int)
 	go func() {
 		code, err := r.attach(ctx, serve.Attachment{Line: "wait"})
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 		ended <- code
 	}()
 	<-block
@@ -95,12 +93,10 @@ func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 	if code, err := r.attach(t.Context(), serve.Attachment{Line: "panic", Stderr: &errs}); code != 1 || err != nil || !strings.Contains(errs.String(), "failed inside") {
 		t.Errorf("exit %d, %v, %s", code, err, errs.String())
 	}
-	if err := <-failed; !strings.Contains(err.Error(), "alice") {
-		t.Error(err)
-	}
-	if code, err := r.attach(t.Context(), serve.Attachment{Line: `open "quote`, Stderr: &errs}); code != 2 || err != nil {
-		t.Errorf("exit %d, %v", code, err)
-	}
+	err := <-failed
+	expect.True(t, strings.Contains(err.Error(), "alice"), "%v", err)
+	code, err := r.attach(t.Context(), serve.Attachment{Line: `open "quote`, Stderr: &errs})
+	expect.True(t, code == 2 && err == nil, "exit %d, %v", code, err)
 	cancel() // an interrupt reaches the command, which says how it ended
 	expect.Is(t, <-ended, 130, "exit")
 }
@@ -139,12 +135,10 @@ func TestAClientIsToldThatTheEngineWentAway(t *testing.T) {
 		<-held
 		_ = r.server.Close()
 	}()
-	if code, err := r.attach(t.Context(), serve.Attachment{}); !errors.Is(err, serve.ErrGone) {
-		t.Errorf("exit %d, %v", code, err)
-	}
-	if _, err := os.Stat(r.path); !os.IsNotExist(err) {
-		t.Errorf("the socket is left: %v", err)
-	}
+	code, err := r.attach(t.Context(), serve.Attachment{})
+	expect.True(t, errors.Is(err, serve.ErrGone), "exit %d, %v", code, err)
+	_, err = os.Stat(r.path)
+	expect.True(t, os.IsNotExist(err), "the socket is left: %v", err)
 }
 
 // fullDisk takes nothing.
@@ -167,21 +161,17 @@ func TestOutputThatCantBeWrittenEndsTheCommand(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		_, err := r.attach(ctx, serve.Attachment{Stdout: fullDisk{}})
 		cancel()
-		if !errors.Is(err, errFull) || errors.Is(err, serve.ErrGone) {
-			t.Errorf("%d bytes: %v", n, err)
-		}
+		expect.True(t, errors.Is(err, errFull) && !errors.Is(err, serve.ErrGone), "%d bytes: %v", n, err)
 	}
 }
 
 func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	expect.No(t, os.Mkdir(dir, 0o755))
-	if _, err := serve.Listen(filepath.Join(dir, "s.sock")); err == nil || !strings.Contains(err.Error(), "0700") {
-		t.Errorf("listened: %v", err)
-	}
-	if _, err := serve.Dial(t.Context(), filepath.Join(dir, "s.sock")); err == nil || !strings.Contains(err.Error(), "0700") {
-		t.Errorf("dialled: %v", err)
-	}
+	_, err := serve.Listen(filepath.Join(dir, "s.sock"))
+	expect.True(t, err != nil && strings.Contains(err.Error(), "0700"), "listened: %v", err)
+	_, err = serve.Dial(t.Context(), filepath.Join(dir, "s.sock"))
+	expect.True(t, err != nil && strings.Contains(err.Error(), "0700"), "dialled: %v", err)
 }
 
 func TestASocketLeftByAKilledEngineIsReplaced(t *testing.T) {

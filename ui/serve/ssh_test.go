@@ -58,13 +58,10 @@ func TestWhoOpensNoSessionIsSentAway(t *testing.T) {
 				break
 			}
 		}
-		if time.Now().After(end) {
-			t.Fatal("nobody gets in any more")
-		}
+		expect.Must(t, !time.Now().After(end), "nobody gets in any more")
 	}
-	if more, err := busy.NewSession(); err != nil || more.Run("go") != nil {
-		t.Errorf("who has a session was sent away: %v", err)
-	}
+	more, err := busy.NewSession()
+	expect.True(t, err == nil && more.Run("go") == nil, "who has a session was sent away: %v", err)
 }
 
 // TestAChannelThatBeginsNothingKeepsNoConnection has a client open a session's

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 )
 
 // FuzzVouch has whatever is read be good, and the same when it is said again.
@@ -20,12 +21,8 @@ func FuzzVouch(f *testing.F) {
 			return
 		}
 		again, err := parseVouch(string(core.MustEncode(v)))
-		if err != nil || !reflect.DeepEqual(v, again) {
-			t.Errorf("%+v, again %+v, %v", v, again, err)
-		}
+		expect.True(t, err == nil && reflect.DeepEqual(v, again), "%+v, again %+v, %v", v, again, err)
 		who := v.who(Who{Peer: "deck1"})
-		if who.Proof() == "" || (who.Key == "") == (who.User == "") || who.Role != "" || who.Local {
-			t.Errorf("%+v", who)
-		}
+		expect.True(t, who.Proof() != "" && (who.Key == "") != (who.User == "") && who.Role == "" && !who.Local, "%+v", who)
 	})
 }

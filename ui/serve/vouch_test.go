@@ -53,9 +53,8 @@ const goodVouch = `{"tenant":"t_acme","name":"ann","user":1000}`
 func TestAVouchIsReadStrictly(t *testing.T) {
 	p := newPair(t, func(context.Context, *serve.Session) int { return 0 })
 	c := expect.Of(enterAs(t, p.login.To.Address, "engine", p.key))(t)
-	if code, said := ask(t, c, goodVouch); code != 0 || said != "" {
-		t.Errorf("exit %d, %s", code, said)
-	}
+	code, said := ask(t, c, goodVouch)
+	expect.True(t, code == 0 && said == "", "exit %d, %s", code, said)
 	for vouch, says := range map[string]string{
 		``:                                 "not valid JSON",
 		`{}`:                               "tenant_id",
@@ -74,21 +73,18 @@ func TestAVouchIsReadStrictly(t *testing.T) {
 			t.Errorf("%.80s: exit %d, %q", vouch, code, said)
 		}
 	}
-	if code, said := ask(t, c, goodVouch, goodVouch); code != 1 || !strings.Contains(said, "given twice") {
-		t.Errorf("two: exit %d, %s", code, said)
-	}
-	if code, said := ask(t, c); code != 1 || !strings.Contains(said, "deck1 names nobody") {
-		t.Errorf("none: exit %d, %s", code, said)
-	}
+	code, said = ask(t, c, goodVouch, goodVouch)
+	expect.True(t, code == 1 && strings.Contains(said, "given twice"), "two: exit %d, %s", code, said)
+	code, said = ask(t, c)
+	expect.True(t, code == 1 && strings.Contains(said, "deck1 names nobody"), "none: exit %d, %s", code, said)
 	expect.Is(t, len(p.asked()), 1, "asked for")
 }
 
 // TestOnlyAnEngineVouches has an operator and a process of this user try it.
 func TestOnlyAnEngineVouches(t *testing.T) {
 	p := newPair(t, tell)
-	if code, said := ask(t, p.first.enter("127.0.0.1"), goodVouch); code != 1 || !strings.Contains(said, "only another engine") {
-		t.Errorf("exit %d, %s", code, said)
-	}
+	code, said := ask(t, p.first.enter("127.0.0.1"), goodVouch)
+	expect.True(t, code == 1 && strings.Contains(said, "only another engine"), "exit %d, %s", code, said)
 	var errs bytes.Buffer
 	code, err := p.socket.attach(t.Context(), serve.Attachment{Line: "go", Env: []string{"SWARMDECK_SESSION_VOUCH=" + goodVouch}, Stderr: &errs})
 	if code != 1 || err != nil || !strings.Contains(errs.String(), "only another engine") {
@@ -151,23 +147,20 @@ func TestAnEngineTakesNoPlaceOfOthers(t *testing.T) {
 		ended <- said
 	}()
 	g.stay(g.enter("127.0.0.1"), false)
-	if code, said := relay(ctx, "ann", "go"); code != 0 {
-		t.Errorf("exit %d, %s", code, said)
-	}
+	code, said := relay(ctx, "ann", "go")
+	expect.True(t, code == 0, "exit %d, %s", code, said)
 	close(gone)
 	expect.Has(t, <-ended, "connect again", "who has to go is told")
 	known.Store(false)
-	if code, said := ask(t, crowd[0], goodVouch); code != 1 || !strings.Contains(said, "not known any more") {
-		t.Errorf("exit %d, %s", code, said)
-	}
+	code, said = ask(t, crowd[0], goodVouch)
+	expect.True(t, code == 1 && strings.Contains(said, "not known any more"), "exit %d, %s", code, said)
 	cancel()
 	known.Store(true)
 	for {
 		if _, err := enterAs(t, g.addr, "engine", key); err != nil {
 			break
 		}
-		if crowd = append(crowd, nil); len(crowd) > 100 {
-			t.Fatal("an engine may have any number of connections")
-		}
+		crowd = append(crowd, nil)
+		expect.Must(t, len(crowd) <= 100, "an engine may have any number of connections")
 	}
 }

@@ -39,15 +39,12 @@ func TestNumbersAreShort(t *testing.T) {
 func TestScenesOfSurfaces(t *testing.T) {
 	one, two := cad.Surface{EntityID: "a", Mesh: plate()}, cad.Surface{EntityID: "b", Mesh: cuboid([3]float64{}, [3]float64{1, 1, 1})}
 	s := solid.OfSurfaces([]cad.Surface{one, two})
-	if p := s.Parts(); len(p) != 2 || p[0].Name != "a" || p[0].Role == p[1].Role || s.Compares() {
-		t.Errorf("parts are %+v", p)
-	}
+	p := s.Parts()
+	expect.True(t, len(p) == 2 && p[0].Name == "a" && p[0].Role != p[1].Role && !s.Compares(), "parts are %+v", p)
 	if c := solid.Compare([]cad.Surface{one}, []cad.Surface{two}); !c.Compares() || len(c.Parts()) != 2 {
 		t.Errorf("a comparison has %+v", c.Parts())
 	}
-	if !solid.OfSurfaces(nil).Empty() {
-		t.Error("nothing is not empty")
-	}
+	expect.True(t, solid.OfSurfaces(nil).Empty(), "nothing is not empty")
 	for part := 1; part <= solid.MaxParts; part++ {
 		if r := solid.PartRole(part); r == screen.Text || strings.ContainsRune(" .", solid.Sign(part)) {
 			t.Errorf("part %d has role %s, sign %c", part, r, solid.Sign(part))

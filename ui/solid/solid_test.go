@@ -18,9 +18,7 @@ import (
 func view(t testing.TB, name string) solid.Camera {
 	t.Helper()
 	c, ok := solid.ViewOf(name)
-	if !ok {
-		t.Fatalf("view %q is unknown", name)
-	}
+	expect.Must(t, ok, "view %q is unknown", name)
 	return c
 }
 
@@ -129,17 +127,13 @@ func TestAHiddenPartIsNotDrawn(t *testing.T) {
 		front := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "front"), Mode: mode})
 		expect.Is(t, cellsWith(front, screen.Marked), 0, mode)
 		right := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "right"), Mode: mode})
-		if cellsWith(right, screen.Marked) == 0 {
-			t.Errorf("%s: from the side the part is not seen", mode)
-		}
+		expect.True(t, cellsWith(right, screen.Marked) != 0, "%s: from the side the part is not seen", mode)
 	}
 }
 
 func TestAComparisonSaysMoreThanByColour(t *testing.T) {
 	text := strings.Join(draw(80, 24, screen.Unicode(), comparison(), solid.Look{Camera: view(t, "iso")}).Plain(), "")
-	if !strings.Contains(text, "+") || !strings.Contains(text, "-") {
-		t.Errorf("no + or - in the picture:\n%s", text)
-	}
+	expect.True(t, strings.Contains(text, "+") && strings.Contains(text, "-"), "no + or - in the picture:\n%s", text)
 	same := solid.New([]solid.Part{{Mesh: plate(), Side: solid.Before}, {Mesh: plate(), Side: solid.After}})
 	for mode := range solid.Modes {
 		c := draw(80, 24, screen.Unicode(), same, solid.Look{Camera: view(t, "iso"), Mode: mode})
@@ -163,24 +157,20 @@ func TestRotationKeepsTheWholeSceneInThePicture(t *testing.T) {
 					}
 				}
 			}
-			if cells < 100 {
-				t.Fatalf("yaw %d pitch %d: only %d cells", yaw, pitch, cells)
-			}
+			expect.Must(t, cells >= 100, "yaw %d pitch %d: only %d cells", yaw, pitch, cells)
 		}
 	}
 }
 
 func TestHugeMeshesAreDrawnCoarser(t *testing.T) {
 	s := solid.New([]solid.Part{{Mesh: torus(800, 200, 30, 12), Role: screen.Accent}})
-	if n := s.Triangles(); n > solid.MaxTriangles || n < 5000 {
-		t.Errorf("%d triangles", n)
-	}
+	n := s.Triangles()
+	expect.True(t, n <= solid.MaxTriangles && n >= 5000, "%d triangles", n)
 	expect.Has(t, s.Note(), "320000 triangles drawn as", "note is")
 	fine := draw(80, 24, screen.Unicode(), solid.New([]solid.Part{{Mesh: torus(96, 48, 30, 12), Role: screen.Accent}}), solid.Look{Camera: view(t, "iso"), Mode: solid.Shaded, Tints: true})
 	coarse := draw(80, 24, screen.Unicode(), s, solid.Look{Camera: view(t, "iso"), Mode: solid.Shaded, Tints: true})
-	if a, b := cellsWith(fine, screen.Accent), cellsWith(coarse, screen.Accent); math.Abs(float64(a-b)) > 0.02*float64(a) {
-		t.Errorf("%d cells drawn coarse, %d fine", b, a)
-	}
+	a, b := cellsWith(fine, screen.Accent), cellsWith(coarse, screen.Accent)
+	expect.True(t, math.Abs(float64(a-b)) <= 0.02*float64(a), "%d cells drawn coarse, %d fine", b, a)
 }
 
 func TestBrokenTrianglesAreLeftOutAndSaid(t *testing.T) {
@@ -226,9 +216,8 @@ func TestAngles(t *testing.T) {
 		}
 	}
 	for _, name := range solid.ViewNames() {
-		if c, ok := solid.ViewOf(name); !ok || c.Name() != name {
-			t.Errorf("view %s is %v", name, c)
-		}
+		c, ok := solid.ViewOf(name)
+		expect.True(t, ok && c.Name() == name, "view %s is %v", name, c)
 	}
 }
 
@@ -241,7 +230,6 @@ func TestPartsBeyondTheBoundAreSaid(t *testing.T) {
 	if want := fmt.Sprintf("%d of %d parts", solid.MaxParts, solid.MaxParts+1); s.Note() != want || len(s.Parts()) != solid.MaxParts {
 		t.Errorf("note is %q, want %q", s.Note(), want)
 	}
-	if b := s.Box(); b.Size() != (mesh.Box{Max: [3]float64{12*(solid.MaxParts-1) + 10, 10, 10}}).Size() {
-		t.Errorf("box is %v", b)
-	}
+	b := s.Box()
+	expect.True(t, b.Size() == (mesh.Box{Max: [3]float64{12*(solid.MaxParts-1) + 10, 10, 10}}).Size(), "box is %v", b)
 }

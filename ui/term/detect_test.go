@@ -64,9 +64,7 @@ func TestDetect(t *testing.T) {
 			}
 			c := term.Detect(env, tt.stdin, tt.stdout, tt.flags)
 			got := want{c.Plain, c.ASCII, c.Sync, c.SSH, c.Color}
-			if got != tt.want || c.Why != tt.because {
-				t.Errorf("got %+v because %q, want %+v because %q", got, c.Why, tt.want, tt.because)
-			}
+			expect.True(t, got == tt.want && c.Why == tt.because, "got %+v because %q, want %+v because %q", got, c.Why, tt.want, tt.because)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package term_test
 import (
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/term"
 )
 
@@ -24,8 +25,6 @@ func TestLinksAreForTerminalsThatAreKnownToOpenThem(t *testing.T) {
 		{map[string]string{"TERM": "linux", "VTE_VERSION": "7200"}, false},
 		{map[string]string{"TERM": "dumb", "VTE_VERSION": "7200"}, false},
 	} {
-		if got := term.Detect(func(name string) string { return c.env[name] }, true, true, term.Flags{}); got.Links != c.want {
-			t.Errorf("%v: links %v", c.env, got.Links)
-		}
+		expect.Is(t, term.Detect(func(name string) string { return c.env[name] }, true, true, term.Flags{}).Links, c.want, c.env, "links")
 	}
 }

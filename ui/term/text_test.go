@@ -40,9 +40,7 @@ func hostile() []string {
 // the two ways of counting disagree about it.
 func harmless(t *testing.T, s string) {
 	t.Helper()
-	if !utf8.ValidString(s) {
-		t.Fatalf("invalid UTF-8: %q", s)
-	}
+	expect.Must(t, utf8.ValidString(s), "invalid UTF-8: %q", s)
 	wc := 0
 	narrow := runewidth.Condition{StrictEmojiNeutral: true}
 	for _, r := range s {
@@ -51,15 +49,12 @@ func harmless(t *testing.T, s string) {
 		}
 		wc += narrow.RuneWidth(r)
 	}
-	if g := ansi.StringWidth(s); g != wc {
-		t.Fatalf("grapheme width %d, wcwidth %d: %q", g, wc, s)
-	}
-	if g := ansi.StringWidthWc(s); g != wc {
-		t.Fatalf("toolkit's wcwidth %d, wcwidth %d: %q", g, wc, s)
-	}
-	if w := term.Width(s); w != wc {
-		t.Fatalf("Width %d, wcwidth %d: %q", w, wc, s)
-	}
+	g := ansi.StringWidth(s)
+	expect.Must(t, g == wc, "grapheme width %d, wcwidth %d: %q", g, wc, s)
+	g = ansi.StringWidthWc(s)
+	expect.Must(t, g == wc, "toolkit's wcwidth %d, wcwidth %d: %q", g, wc, s)
+	w := term.Width(s)
+	expect.Must(t, w == wc, "Width %d, wcwidth %d: %q", w, wc, s)
 }
 
 func TestClean(t *testing.T) {
@@ -212,9 +207,8 @@ func TestEndlessLines(t *testing.T) {
 	for _, piece := range []string{"x", "\x1b", "\x1b]", "\u009d", "\x1b[1", "\x1b[1;", "\x1bP", "\x1b ", "\u0301", "e\u0301", "世", "\u202e", "\xff", "\t", "\u200d👨", "\u009d\x1b[", "word "} {
 		s := strings.Repeat(piece, size/len(piece))
 		harmless(t, term.Cut(s, 80))
-		if n := term.Width(term.CutMiddle(s, 80, "…")); n > 80 {
-			t.Errorf("%q is cut to %d", piece, n)
-		}
+		n := term.Width(term.CutMiddle(s, 80, "…"))
+		expect.True(t, n <= 80, "%q is cut to %d", piece, n)
 		expect.Is(t, term.Width(s), term.Width(term.Clean(s)), piece, "is")
 		term.Reveal(s)
 		term.Suspicious(s)
@@ -235,27 +229,23 @@ func FuzzText(f *testing.F) {
 		ca, cb := term.Clean(a), term.Clean(b)
 		harmless(t, ca)
 		harmless(t, ca+cb)
-		if again := term.Clean(ca); again != ca {
-			t.Fatalf("Clean isn't stable: %q, then %q", ca, again)
-		}
+		again := term.Clean(ca)
+		expect.Must(t, again == ca, "Clean isn't stable: %q, then %q", ca, again)
 		harmless(t, term.Reveal(a))
 		if got := term.Width(a); got != term.Width(ca) {
 			t.Fatalf("Width %d, of clean text %d", got, term.Width(ca))
 		}
 		for _, cut := range []string{term.Cut(a, w), term.CutMiddle(a, w, "…"), term.CutWith(a, w, "...")} {
 			harmless(t, cut)
-			if n := term.Width(cut); n > max(w, 0) {
-				t.Fatalf("cut to %d cells is %d wide: %q", w, n, cut)
-			}
+			n := term.Width(cut)
+			expect.Must(t, n <= max(w, 0), "cut to %d cells is %d wide: %q", w, n, cut)
 		}
-		if n := term.Width(term.Pad(a, w)); n != max(w, 0) {
-			t.Fatalf("padded to %d cells is %d wide", w, n)
-		}
+		n := term.Width(term.Pad(a, w))
+		expect.Must(t, n == max(w, 0), "padded to %d cells is %d wide", w, n)
 		for _, line := range term.Wrap(a, w) {
 			harmless(t, line)
-			if n := term.Width(line); n > max(w, 0) {
-				t.Fatalf("wrapped at %d is %d wide: %q", w, n, line)
-			}
+			n := term.Width(line)
+			expect.Must(t, n <= max(w, 0), "wrapped at %d is %d wide: %q", w, n, line)
 		}
 	})
 }

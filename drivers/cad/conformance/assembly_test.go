@@ -71,13 +71,11 @@ func (r *rig) assemble() {
 		r.do("solid.boolean", obj{"workspace_id": w, "operation": "subtract", "entity_ids": ids, "entity_id": fmt.Sprintf("Support_%d", i+1)})
 	}
 	for _, w := range []string{"housing", "lid", "supports_a", "supports_b"} {
-		if m := r.merge(w); m.text("merge_result") != "success" {
-			r.Fatalf("merge of %s: %v", w, m)
-		}
+		m := r.merge(w)
+		expect.Must(r, m.text("merge_result") == "success", "merge of %s: %v", w, m)
 	}
-	if o := r.do("measure.interference", nil); o.number("checked_pairs") != 15 || o.number("interference_count") != 0 {
-		r.Fatalf("%v, want no interference in 15 pairs", o)
-	}
+	o := r.do("measure.interference", nil)
+	expect.Must(r, o.number("checked_pairs") == 15 && o.number("interference_count") == 0, "%v, want no interference in 15 pairs", o)
 }
 
 // assembled is the volume of each solid of the assembly.

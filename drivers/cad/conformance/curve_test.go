@@ -26,16 +26,14 @@ func TestCurves(t *testing.T) {
 		r.near("length of an arc", a.number("length"), math.Pi, 1e-12)
 		r.nearVector("its end", a.vector("end"), [3]float64{0, 2, 0}, 1e-12)
 
-		if q := r.do("entity.query", obj{"entity_id": "line_1"}); q.number("properties.length") != 5 || q.text("hash") == "" {
-			r.Errorf("queried %v", q)
-		}
+		q := r.do("entity.query", obj{"entity_id": "line_1"})
+		expect.True(r, q.number("properties.length") == 5 && q.text("hash") != "", "queried %v", q)
 		page := r.do("entity.list", obj{"limit": 2, "offset": 1})
 		if page.number("total_count") != 5 || len(page.list("entities")) != 2 || page.objects("entities")[0].text("entity_id") != "point_2" {
 			r.Errorf("page %v, want the second and third of 5", page)
 		}
-		if lines := r.do("entity.list", obj{"filter_type": "line"}); lines.number("total_count") != 1 {
-			r.Errorf("lines %v, want one", lines)
-		}
+		lines := r.do("entity.list", obj{"filter_type": "line"})
+		expect.True(r, lines.number("total_count") == 1, "lines %v, want one", lines)
 		up := r.do("entity.update", obj{"entity_id": "circle_1", "radius": 3})
 		r.near("area after the change", up.number("area"), 9*math.Pi, 1e-12)
 		r.do("entity.delete", obj{"entity_id": "arc_1"})
@@ -84,13 +82,9 @@ func TestConstraints(t *testing.T) {
 		r.near("distance of o's centre from a", math.Abs((m[0]-s[0])*d[1]-(m[1]-s[1])*d[0]), 4, 1e-6)
 
 		status := r.do("constraint.status", obj{"entity_id": "a", "include_dof_analysis": true})
-		if members(map[string]any(status)) == "{}" {
-			r.Errorf("status %v", status)
-		}
+		expect.True(r, members(map[string]any(status)) != "{}", "status %v", status)
 		e := r.refuse(env.ConstraintConflict, "constraint_type", "constraint.apply", obj{"constraint_type": "distance", "entity_ids": []string{"a.start", "a.end"}, "parameters": obj{"distance": 15}})
-		if len(e.Data.Conflicts) == 0 {
-			r.Errorf("%+v, want the constraints in conflict", e.Data)
-		}
+		expect.True(r, len(e.Data.Conflicts) != 0, "%+v, want the constraints in conflict", e.Data)
 		r.near("length of a, as before", get("a").number("length"), 12, 1e-9)
 		r.do("constraint.remove", obj{"constraint_id": first.text("constraint_id")})
 		r.refuse(env.EntityNotFound, "constraint_id", "constraint.status", obj{"constraint_id": first.text("constraint_id")})

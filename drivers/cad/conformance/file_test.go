@@ -34,9 +34,7 @@ func (r *rig) export(name string, more obj) []byte {
 	}
 	o := r.do("file.export", p)
 	data := expect.Of(os.ReadFile(filepath.Join(r.dir, name)))(r)
-	if o.number("bytes") != float64(len(data)) || len(o.list("parts")) != 2 {
-		r.Errorf("%s: %v, the file has %d bytes", name, o, len(data))
-	}
+	expect.True(r, o.number("bytes") == float64(len(data)) && len(o.list("parts")) == 2, "%s: %v, the file has %d bytes", name, o, len(data))
 	return data
 }
 
@@ -48,13 +46,9 @@ func TestFilesOfFacets(t *testing.T) {
 			r.near("volume of the STL", m.Properties().Volume, plate+pin, 2e-3*(plate+pin))
 		}
 		fine, coarse := r.export("fine.stl", obj{"tessellation_quality": "high_quality"}), r.export("coarse.stl", obj{"tessellation_quality": "preview"})
-		if r.about.Exact && len(fine) <= len(coarse) || len(fine) < len(coarse) {
-			r.Errorf("fine %d bytes, coarse %d", len(fine), len(coarse))
-		}
+		expect.True(r, (!r.about.Exact || len(fine) > len(coarse)) && len(fine) >= len(coarse), "fine %d bytes, coarse %d", len(fine), len(coarse))
 		parts, err := format.ReadJSON(bytes.NewReader(r.export("both.json", nil)))
-		if err != nil || len(parts) != 2 || parts[0].Name != "plate" || parts[1].Name != "pin" {
-			r.Fatalf("JSON: %d parts, %v", len(parts), err)
-		}
+		expect.Must(r, err == nil && len(parts) == 2 && parts[0].Name == "plate" && parts[1].Name == "pin", "JSON: %d parts, %v", len(parts), err)
 		z := r.export("both.3mf", nil)
 		archive := expect.Of(zip.NewReader(bytes.NewReader(z), int64(len(z))))(r)
 		model := expect.Of(archive.Open("3D/3dmodel.model"))(r)
@@ -75,9 +69,7 @@ func TestFilesOfFacets(t *testing.T) {
 					lines++
 				}
 			}
-			if lines == 0 {
-				r.Errorf("SVG from %s has no lines", view)
-			}
+			expect.True(r, lines != 0, "SVG from %s has no lines", view)
 		}
 	})
 }
@@ -89,9 +81,7 @@ func (r *rig) reread(data []byte, name string, volumes map[string]float64, relat
 	other := start(r.TB, kernels[1])
 	expect.No(r, os.WriteFile(filepath.Join(other.dir, name), data, 0o600))
 	solids := other.do("file.import", obj{"file_path": name}).objects("solids")
-	if len(solids) != len(volumes) {
-		r.Fatalf("%s: FreeCAD reads %d solids, want %d", name, len(solids), len(volumes))
-	}
+	expect.Must(r, len(solids) == len(volumes), "%s: FreeCAD reads %d solids, want %d", name, len(solids), len(volumes))
 	for _, s := range solids {
 		want, known := volumes[s.text("name")]
 		if !known || s.at("topology.is_closed") != true || s.at("topology.is_manifold") != true {
@@ -111,9 +101,7 @@ func TestSTEPIsReadByFreeCAD(t *testing.T) {
 		}
 		// Its own measure: of facets for one kernel, of the true surface for the other.
 		data := r.export("both.step", nil)
-		if !bytes.Equal(data, r.export("again.step", nil)) {
-			r.Errorf("the same solids give different files")
-		}
+		expect.True(r, bytes.Equal(data, r.export("again.step", nil)), "the same solids give different files")
 		r.reread(data, "both.step", volumes, 1e-5)
 	})
 }
@@ -131,9 +119,7 @@ func TestExactFilesOfFreeCADComeBackExact(t *testing.T) {
 			for i, s := range r.do("file.import", obj{"file_path": name}).objects("solids") {
 				want := []float64{plate, pin}[i]
 				r.near(name+": volume", s.number("volume"), want, 1e-6*want)
-				if s.number("tolerance") != 0 {
-					r.Errorf("%s: tolerance %v, want 0", name, s["tolerance"])
-				}
+				expect.True(r, s.number("tolerance") == 0, "%s: tolerance %v, want 0", name, s["tolerance"])
 				r.do("entity.delete", obj{"entity_id": s.text("entity_id")})
 			}
 		}
@@ -146,18 +132,15 @@ func TestFilesComeBackAsSolids(t *testing.T) {
 		r.export("both.json", nil)
 		r.do("workspace.create", obj{"workspace_name": "back", "base_workspace_id": ""})
 		o := r.do("file.import", obj{"workspace_id": "back", "file_path": "both.json", "entity_id": "part"})
-		if len(o.list("entity_ids")) != 2 || o.list("entity_ids")[0] != "part_1" {
-			r.Fatalf("%v, want part_1 and part_2", o["entity_ids"])
-		}
+		expect.Must(r, len(o.list("entity_ids")) == 2 && o.list("entity_ids")[0] == "part_1", "%v, want part_1 and part_2", o["entity_ids"])
 		for i, want := range []float64{plate, pin} {
 			r.near("volume read back", o.objects("solids")[i].number("volume"), want, 1e-2*want)
 		}
 		r.do("solid.boolean", obj{"workspace_id": "back", "operation": "union", "entity_ids": []string{"part_1", "part_2"}})
 		r.do("history.undo", obj{"workspace_id": "back"})
 		r.do("history.undo", obj{"workspace_id": "back"})
-		if s := r.do("workspace.status", obj{"workspace_id": "back"}); s.number("entity_count") != 0 {
-			r.Errorf("%v, want nothing left of the import", s)
-		}
+		s := r.do("workspace.status", obj{"workspace_id": "back"})
+		expect.True(r, s.number("entity_count") == 0, "%v, want nothing left of the import", s)
 		expect.No(r, os.WriteFile(filepath.Join(r.dir, "bad.stl"), []byte("solid nothing\nendsolid"), 0o600))
 		r.refuse(env.ImportFailed, "file_path", "file.import", obj{"file_path": "bad.stl"})
 		expect.No(r, os.WriteFile(filepath.Join(r.dir, "bad.step"), []byte("ISO-10303-21;\nnothing"), 0o600))

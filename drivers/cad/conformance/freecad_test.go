@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/freecad/freecadtest"
+	"swarmdeck/expect"
 )
 
 func (r *rig) opened(names ...string) map[string]freecadtest.File {
@@ -29,14 +30,10 @@ func TestFreeCADOpensMeshesAndDrawings(t *testing.T) {
 		r.sound("both.3mf", found["both.3mf"].Solids, plate, pin)
 		// Of the plate and the pin only circles and the border are seen from above.
 		d := found["both.svg"]
-		if !d.Valid || d.Wires != 6 || d.Closed != 6 {
-			r.Errorf("the drawing is %+v, want six closed wires", d.Drawing)
-		}
+		expect.True(r, d.Valid && d.Wires == 6 && d.Closed == 6, "the drawing is %+v, want six closed wires", d.Drawing)
 		r.near("length of the wires", d.Length, 2*(360+2*math.Pi*(15+14)), 0.5)
 		for i, want := range []float64{0, 0, 100, 80} {
-			if math.Abs(d.Box[i]-want) > 0.01 {
-				r.Errorf("the drawing covers %v, want the plate in millimetres", d.Box)
-			}
+			expect.True(r, math.Abs(d.Box[i]-want) <= 0.01, "the drawing covers %v, want the plate in millimetres", d.Box)
 		}
 	})
 }
@@ -45,9 +42,7 @@ func TestFreeCADOpensMeshesAndDrawings(t *testing.T) {
 // these volumes.
 func (r *rig) sound(file string, solids []freecadtest.Solid, volumes ...float64) {
 	r.Helper()
-	if len(solids) != len(volumes) {
-		r.Fatalf("%s: %+v, want %d solids", file, solids, len(volumes))
-	}
+	expect.Must(r, len(solids) == len(volumes), "%s: %+v, want %d solids", file, solids, len(volumes))
 	for i, s := range solids {
 		if m := s.Mesh; !s.Closed || !s.Valid || !m.Solid || m.NonManifold || m.SelfCrossing || m.Turned {
 			r.Errorf("%s: solid %d %+v %+v", file, i+1, s, *m)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 // required are the methods of requirement 6.3.
@@ -24,26 +25,19 @@ func TestHelloTellsWhatTheKernelCan(t *testing.T) {
 		}
 		offered.Store(r.name, o.list("methods"))
 		for _, m := range required {
-			if !slices.Contains(o.list("methods"), any(m)) {
-				r.Errorf("method %s is missing", m)
-			}
+			expect.True(r, slices.Contains(o.list("methods"), any(m)), "method %s is missing", m)
 		}
 		if o.number("errors.UNSUPPORTED_BY_KERNEL") != -32020 || o.number("errors.TIMEOUT") != -32012 || o.number("errors.ENTITY_NOT_FOUND") != -32001 {
 			r.Errorf("errors %v, want those of requirement 6.3", o["errors"])
 		}
-		if exact := o.at("exact") == true; exact != (o.number("tolerance") == 0) || o.text("unit") != "mm" {
-			r.Errorf("tolerance %v, unit %v", o["tolerance"], o["unit"])
-		}
+		exact := o.at("exact") == true
+		expect.True(r, exact == (o.number("tolerance") == 0) && o.text("unit") == "mm", "tolerance %v, unit %v", o["tolerance"], o["unit"])
 		// Every kernel builds what the contract asks for, and writes what others open.
 		for _, op := range []string{"extrude", "revolve", "box", "cylinder", "sphere", "cone", "union", "subtract", "intersect", "pattern_linear", "pattern_circular", "mirror", "transform", "import"} {
-			if !slices.Contains(o.list("shapes"), any(op)) {
-				r.Errorf("op %s is missing", op)
-			}
+			expect.True(r, slices.Contains(o.list("shapes"), any(op)), "op %s is missing", op)
 		}
 		for _, f := range []string{"STEP", "STL", "3MF", "SVG"} {
-			if !slices.Contains(o.list("export_formats"), any(f)) {
-				r.Errorf("export format %s is missing", f)
-			}
+			expect.True(r, slices.Contains(o.list("export_formats"), any(f)), "export format %s is missing", f)
 		}
 		r.do("system.ping", nil)
 	})

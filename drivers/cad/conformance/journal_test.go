@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 func journal(o *env.Options) { o.Journal = true }
@@ -27,15 +28,11 @@ func TestJournalsReplayOnFreeCADToo(t *testing.T) {
 			a.do("history.redo", nil)
 			b := start(t, to, journal)
 			loaded := b.do("workspace.load", obj{"workspace_id": "w", "from": 1, "entries": a.entries})
-			if loaded.number("seq") != float64(len(a.entries)) {
-				t.Fatalf("loaded %v of %d entries", loaded, len(a.entries))
-			}
+			expect.Must(t, loaded.number("seq") == float64(len(a.entries)), "loaded %v of %d entries", loaded, len(a.entries))
 			b.do("workspace.switch", obj{"workspace_id": "w"})
 			a.do("workspace.unload", obj{"workspace_id": "nothing"})
 			before, after := a.do("entity.list", nil).objects("entities"), b.do("entity.list", nil).objects("entities")
-			if len(before) != 4 || len(after) != len(before) {
-				t.Fatalf("%d entities before, %d after", len(before), len(after))
-			}
+			expect.Must(t, len(before) == 4 && len(after) == len(before), "%d entities before, %d after", len(before), len(after))
 			for i := range before {
 				if before[i].text("hash") != after[i].text("hash") || before[i].text("entity_id") != after[i].text("entity_id") {
 					t.Errorf("before %v, after %v", before[i], after[i])

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 func TestMass(t *testing.T) {
@@ -52,17 +53,13 @@ func TestInterference(t *testing.T) {
 		r.cylinder("far", [3]float64{500, 0, 0}, 10, 40)
 		o := r.do("measure.interference", nil)
 		found := o.objects("interferences")
-		if o.number("checked_pairs") != 6 || len(found) != 1 {
-			r.Fatalf("%v, want one interference of six pairs", o)
-		}
-		if ids := found[0].list("entity_ids"); ids[0] != "plate" || ids[1] != "pin" {
-			r.Errorf("interference of %v, want plate and pin", ids)
-		}
+		expect.Must(r, o.number("checked_pairs") == 6 && len(found) == 1, "%v, want one interference of six pairs", o)
+		ids := found[0].list("entity_ids")
+		expect.True(r, ids[0] == "plate" && ids[1] == "pin", "interference of %v, want plate and pin", ids)
 		r.near("overlap", found[0].number("volume"), 1000*math.Pi, r.relative*1000*math.Pi)
 		r.nearVector("its top", found[0].vector("bounding_box.max"), [3]float64{60, 50, 20}, 1e-4)
-		if o := r.do("measure.interference", obj{"entity_ids": []string{"plate", "beside"}}); o.number("interference_count") != 0 {
-			r.Errorf("%v: touching is no interference", o)
-		}
+		o = r.do("measure.interference", obj{"entity_ids": []string{"plate", "beside"}})
+		expect.True(r, o.number("interference_count") == 0, "%v: touching is no interference", o)
 		r.refuse(env.EntityNotFound, "entity_ids", "measure.interference", obj{"entity_ids": []string{"plate", "none"}})
 	})
 }
@@ -84,9 +81,7 @@ func TestViews(t *testing.T) {
 		r.cylinder("c", [3]float64{30, 0, 0}, 20, 25)
 		o := r.do("view.mesh", obj{"deflection": 0.02})
 		solids := o.objects("solids")
-		if len(solids) != 2 {
-			r.Fatalf("%d solids, want 2", len(solids))
-		}
+		expect.Must(r, len(solids) == 2, "%d solids, want 2", len(solids))
 		for i, volume := range []float64{1000, 10000 * math.Pi} {
 			m := &mesh.Mesh{}
 			for _, v := range solids[i].list("vertices") {

@@ -68,9 +68,8 @@ func TestTheSameRefusalsForTheSameBadInput(t *testing.T) {
 			r.refuse(c.code, c.field, c.method, c.params)
 		}
 		// Nothing of it left a trace.
-		if h := r.do("history.list", nil); h.number("total_count") != 3 {
-			r.Errorf("%v operations, want the workspace's own, the box and the point", h["total_count"])
-		}
+		h := r.do("history.list", nil)
+		expect.True(r, h.number("total_count") == 3, "%v operations, want the workspace's own, the box and the point", h["total_count"])
 	})
 }
 
@@ -93,9 +92,8 @@ func TestADeadlineChangesNothing(t *testing.T) {
 		// Hundreds of balls that overlap take any kernel long.
 		heavy := obj{"base_entity_id": ball, "direction": []float64{1, 0.3, 0.1}, "spacing": 0.37, "count": 900, "deadline_ms": 400}
 		r.refuse(env.Timeout, "deadline_ms", "solid.pattern", heavy)
-		if s := r.do("workspace.status", nil); s.number("entity_count") != 2 {
-			r.Errorf("%v, want the ball and the drill as they were", s)
-		}
+		s := r.do("workspace.status", nil)
+		expect.True(r, s.number("entity_count") == 2, "%v, want the ball and the drill as they were", s)
 		// The kernel that is opened next builds them again from their recipes.
 		want := 4 * math.Pi / 3 * math.Pow(900-9, 1.5) // what a hole leaves of a ball depends on the hole's length alone
 		o := r.do("solid.boolean", obj{"operation": "subtract", "entity_ids": []string{"ball", "drill"}})
@@ -122,12 +120,9 @@ func TestALongOperationTellsItsProgressAndCanBeCancelled(t *testing.T) {
 		expect.Row(r, r.do("system.cancel", obj{"id": id}), "cancelled", true)
 		<-heavy.Done
 		var refused *jsonrpc.Error
-		if !errors.As(heavy.Err, &refused) || env.Code(refused.Code) != env.OperationInvalid {
-			r.Errorf("%v, want that it was cancelled", heavy.Err)
-		}
-		if s := r.do("workspace.status", nil); s.number("entity_count") != balls {
-			r.Errorf("%v, want the balls alone", s)
-		}
+		expect.True(r, errors.As(heavy.Err, &refused) && env.Code(refused.Code) == env.OperationInvalid, "%v, want that it was cancelled", heavy.Err)
+		s := r.do("workspace.status", nil)
+		expect.True(r, s.number("entity_count") == balls, "%v, want the balls alone", s)
 		expect.Row(r, r.do("system.cancel", obj{"id": id}), "cancelled", false)
 		r.box("after", [3]float64{}, [3]float64{1, 1, 1})
 		r.do("system.shutdown", nil)

@@ -151,9 +151,7 @@ func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
 	}
 	e := expect.Of(env.New(t.Context(), o))(t)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, e.Close(), nil)
 	})
 	r := &rig{TB: t, kernel: k, env: e, about: e.About(), dir: o.Dir}
 	r.connect()
@@ -167,18 +165,14 @@ func (r *rig) connect() {
 	r.conn = jsonrpc.New(jsonrpc.Options{
 		Send: func(line []byte) error { _, err := in.Write(append(line, '\n')); return err },
 		Handle: func(n *jsonrpc.Request) {
-			if n.Method != "$/progress" || n.Wants() {
-				r.Errorf("the environment asks for %s", n.Method)
-			}
+			expect.True(r, n.Method == "$/progress" && !n.Wants(), "the environment asks for %s", n.Method)
 			r.progress.Add(1)
 		},
 		Noise: func(line []byte, _ int) error { return fmt.Errorf("no message: %.100s", line) },
 	})
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := r.env.Serve(context.Background(), requests, answers); err != nil {
-			r.Errorf("Serve: %v", err)
-		}
+		expect.Is(r, r.env.Serve(context.Background(), requests, answers), nil, "Serve")
 		answers.Close()
 	})
 	all.Go(func() { _ = r.conn.Run(out) })
@@ -245,9 +239,7 @@ func (r *rig) own(method string, params obj) obj {
 func (r *rig) refuse(code env.Code, field, method string, params obj) *env.Error {
 	r.Helper()
 	data, err := r.try(method, params)
-	if err == nil {
-		r.Fatalf("%s %v: %v, want a refusal %d", method, params, data, code)
-	}
+	expect.Must(r, err != nil, "%s %v: %v, want a refusal %d", method, params, data, code)
 	if err.Code != code || err.Data.Field != field || err.Data.Name == "" || err.Data.Suggestion == "" || err.Message == "" {
 		r.Errorf("%s %v: refusal %d of field %q: %s (%+v), want %d of %q with a suggestion", method, params, err.Code, err.Data.Field, err.Message, err.Data, code, field)
 	}

@@ -3,6 +3,8 @@ package conformance_test
 import (
 	"math"
 	"strings"
+
+	"swarmdeck/expect"
 )
 
 // at finds a member by its path, such as topology.is_closed.
@@ -59,9 +61,7 @@ func (o obj) vector(path string) []float64 {
 // near compares within an absolute distance.
 func (r *rig) near(what string, got, want, within float64) {
 	r.Helper()
-	if !(math.Abs(got-want) <= within) {
-		r.Errorf("%s is %.12g, want %.12g within %g", what, got, want, within)
-	}
+	expect.True(r, math.Abs(got-want) <= within, "%s is %.12g, want %.12g within %g", what, got, want, within)
 }
 
 func (r *rig) nearVector(what string, got []float64, want [3]float64, within float64) {
@@ -141,8 +141,7 @@ func (r *rig) compare(what string, o obj, want body) {
 		r.Errorf("%s: topology %v, want closed and manifold", what, o["topology"])
 	}
 	for name, count := range map[string]float64{"face_count": want.faces, "edge_count": want.edges, "vertex_count": want.corners} {
-		if got := o.number("topology." + name); got < 1 || count > 0 && got != count {
-			r.Errorf("%s: %s %g, want %g", what, name, got, count)
-		}
+		got := o.number("topology." + name)
+		expect.True(r, got >= 1 && (count <= 0 || got == count), "%s: %s %g, want %g", what, name, got, count)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/expect"
 )
 
 func TestHistoryGoesBackAndForth(t *testing.T) {
@@ -25,9 +26,8 @@ func TestHistoryGoesBackAndForth(t *testing.T) {
 		r.do("history.undo", nil)
 		r.box("c", [3]float64{50, 0, 0}, [3]float64{1, 1, 1})
 		r.refuse(env.OperationInvalid, "", "history.redo", nil) // it is lost after a new operation
-		if h := r.do("history.list", obj{"limit": 100}); h.number("total_count") < 3 || len(h.list("operations")) < 3 {
-			r.Errorf("history %v", h)
-		}
+		h := r.do("history.list", obj{"limit": 100})
+		expect.True(r, h.number("total_count") >= 3 && len(h.list("operations")) >= 3, "history %v", h)
 		// What was undone can still be measured and combined.
 		r.do("measure.mass", obj{"entity_id": "a"})
 		r.solid("solid.boolean", obj{"operation": "union", "entity_ids": []string{a, b}}, body{
@@ -68,20 +68,16 @@ func TestWorkspacesMerge(t *testing.T) {
 				r.Errorf("merge of %s: %v, want %s added without conflicts", from, m, id)
 			}
 		}
-		if s := r.do("workspace.status", nil); s.number("entity_count") != 3 {
-			r.Errorf("%v, want three entities", s)
-		}
+		s := r.do("workspace.status", nil)
+		expect.True(r, s.number("entity_count") == 3, "%v, want three entities", s)
 		r.near("volume", r.do("workspace.status", nil).number("volume"), 1250, 1e-3)
-		if l := r.do("workspace.list", nil); l.number("total_count") != 3 {
-			r.Errorf("%v, want three workspaces", l)
-		}
-		if d := r.do("workspace.diff", obj{"source_workspace_id": "left", "target_workspace_id": "main"}); d.number("total_count") != 1 {
-			r.Errorf("%v, want one difference", d)
-		}
+		l := r.do("workspace.list", nil)
+		expect.True(r, l.number("total_count") == 3, "%v, want three workspaces", l)
+		d := r.do("workspace.diff", obj{"source_workspace_id": "left", "target_workspace_id": "main"})
+		expect.True(r, d.number("total_count") == 1, "%v, want one difference", d)
 		r.do("workspace.switch", obj{"workspace_id": "left"})
-		if s := r.do("workspace.status", nil); s.text("workspace_id") != "left" {
-			r.Errorf("%v, want left", s)
-		}
+		s = r.do("workspace.status", nil)
+		expect.True(r, s.text("workspace_id") == "left", "%v, want left", s)
 		r.refuse(env.EntityNotFound, "workspace_id", "workspace.switch", obj{"workspace_id": "nowhere"})
 	})
 }
@@ -155,9 +151,8 @@ func TestChangesOnBothSidesAreConflicts(t *testing.T) {
 			kinds = append(kinds, c.text("conflict_type")+" "+c.text("entity_id"))
 		}
 		slices.Sort(kinds)
-		if want := []string{"both_modified changed", "deleted_modified gone", "id_collision same"}; !slices.Equal(kinds, want) {
-			r.Fatalf("conflicts %v, want %v", kinds, want)
-		}
+		want := []string{"both_modified changed", "deleted_modified gone", "id_collision same"}
+		expect.Must(r, slices.Equal(kinds, want), "conflicts %v, want %v", kinds, want)
 		resolve := func(id, strategy string, merged obj) {
 			p := obj{"entity_id": id, "source_workspace_id": "work", "target_workspace_id": "main", "strategy": strategy}
 			if merged != nil {

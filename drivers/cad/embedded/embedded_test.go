@@ -83,9 +83,7 @@ func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
 	circle := expect.Of(profile.Circle(profile.Point{X: 1}, 3))(t)
 	_, err := k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
 	var refusal *env.Error
-	if !errors.As(err, &refusal) || refusal.Code != env.InvalidGeometry || refusal.Data.Field != "axis_point" {
-		t.Error(err)
-	}
+	expect.True(t, errors.As(err, &refusal) && refusal.Code == env.InvalidGeometry && refusal.Data.Field == "axis_point", "%v", err)
 }
 
 func TestAKernelWithoutMemorySaysSo(t *testing.T) {
@@ -96,9 +94,7 @@ func TestAKernelWithoutMemorySaysSo(t *testing.T) {
 	}
 	_, err := k.Build(t.Context(), shape(t, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 3, Count: 200}, ball.Hash), nil)
 	var refusal *env.Error
-	if !errors.As(err, &refusal) || refusal.Code != env.InsufficientMemory {
-		t.Fatal(err)
-	}
+	expect.Must(t, errors.As(err, &refusal) && refusal.Code == env.InsufficientMemory, "%v", err)
 	_, err = k.Build(t.Context(), shape(t, &env.Box{Dimensions: [3]float64{1, 1, 1}}), nil)
 	expect.Fails(t, err, "a kernel that has failed goes on")
 	expect.No(t, k.Close())

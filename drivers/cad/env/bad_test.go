@@ -192,17 +192,14 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			t.Errorf("%s %s does not say what to do: %+v", b.method, b.params, e)
 		}
 		tried[b.method] = true
-		if now := c.state("main"); now != before {
-			t.Fatalf("%s %s changed something:\n%s\n%s", b.method, b.params, before, now)
-		}
+		now := c.state("main")
+		expect.Must(t, now == before, "%s %s changed something:\n%s\n%s", b.method, b.params, before, now)
 	}
 	expect.Is(t, c.state("other"), other, "another workspace changed")
 	h := c.do("system.hello", "{}")
 	for _, list := range []string{"methods", "internal"} {
 		for _, name := range h[list].([]any) {
-			if !tried[name.(string)] {
-				t.Errorf("%v: no bad input tried", name)
-			}
+			expect.True(t, tried[name.(string)], "%v: no bad input tried", name)
 		}
 	}
 }
@@ -216,9 +213,8 @@ func TestARefusalNamesAParameter(t *testing.T) {
 	}
 	c.fails(env.InvalidGeometry, "entity_ids", "solid.extrude", `{"tolerance":0.0002,"distance":1,"entity_ids":[`+strings.Join(rings, ",")+`]}`)
 	var e *env.Error
-	if err := env.Refused(core.Invalid("sketch", 900, "less"), env.InvalidConstraint); !errors.As(err, &e) || e.Data.Field != "entity_ids" {
-		t.Errorf("%+v", err)
-	}
+	err := env.Refused(core.Invalid("sketch", 900, "less"), env.InvalidConstraint)
+	expect.True(t, errors.As(err, &e) && e.Data.Field == "entity_ids", "%+v", err)
 }
 
 func TestARefusalSuggests(t *testing.T) {
@@ -239,7 +235,5 @@ func TestARefusalSuggests(t *testing.T) {
 	}
 	huge := strings.Repeat("x", 100_000)
 	r := c.try("entity.query", fmt.Sprintf(`{"entity_id":%q}`, huge))
-	if r.Error == nil || len(fmt.Sprint(r.Error.Data.Value, r.Error.Message)) > 2000 {
-		t.Error("a huge value is told back whole")
-	}
+	expect.True(t, r.Error != nil && len(fmt.Sprint(r.Error.Data.Value, r.Error.Message)) <= 2000, "a huge value is told back whole")
 }

@@ -48,9 +48,7 @@ func start(t testing.TB, change ...func(*env.Options)) *client {
 	}
 	e := expect.Of(env.New(t.Context(), o))(t)
 	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, e.Close(), nil)
 	})
 	return connect(t, e, o.Dir)
 }
@@ -119,9 +117,7 @@ func (c *client) receive() response {
 		line := c.line()
 		var r response
 		expect.No(c.t, core.Decode([]byte(line), &r), line)
-		if r.Version != "2.0" {
-			c.t.Fatalf("no JSON-RPC 2.0: %s", line)
-		}
+		expect.Must(c.t, r.Version == "2.0", "no JSON-RPC 2.0: %s", line)
 		if r.Method != "" {
 			c.notes = append(c.notes, r.Params)
 			continue
@@ -136,12 +132,8 @@ func (c *client) try(method, params string) response {
 	c.id++
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, c.id, method, params))
 	r := c.receive()
-	if string(r.ID) != fmt.Sprint(c.id) {
-		c.t.Fatalf("%s: answer to %s, not to %d", method, r.ID, c.id)
-	}
-	if (r.Result == nil) == (r.Error == nil) {
-		c.t.Fatalf("%s: result and error: %+v", method, r)
-	}
+	expect.Must(c.t, string(r.ID) == fmt.Sprint(c.id), "%s: answer to %s, not to %d", method, r.ID, c.id)
+	expect.Must(c.t, (r.Result == nil) != (r.Error == nil), "%s: result and error: %+v", method, r)
 	return r
 }
 
@@ -152,9 +144,7 @@ func (c *client) do(method, params string) map[string]any {
 	if r.Error != nil {
 		c.t.Fatalf("%s %s: %v: %+v", method, params, r.Error, r.Error.Data)
 	}
-	if r.Result.Status != "success" || r.Result.Metadata.Operation != method {
-		c.t.Fatalf("%s: %+v", method, r.Result)
-	}
+	expect.Must(c.t, r.Result.Status == "success" && r.Result.Metadata.Operation == method, "%s: %+v", method, r.Result)
 	return r.Result.Data
 }
 
@@ -175,9 +165,7 @@ func (c *client) fails(code env.Code, field, method, params string) *env.Error {
 func (c *client) near(what string, got any, want, within float64) {
 	c.t.Helper()
 	v, ok := got.(float64)
-	if !ok || math.Abs(v-want) > within*math.Max(1, math.Abs(want)) {
-		c.t.Errorf("%s = %v, want %g", what, got, want)
-	}
+	expect.True(c.t, ok && math.Abs(v-want) <= within*math.Max(1, math.Abs(want)), "%s = %v, want %g", what, got, want)
 }
 
 // state is all that a workspace holds, to compare before and after.

@@ -31,19 +31,15 @@ func TestConstraintsMoveGeometry(t *testing.T) {
 	l := c.do("entity.query", `{"entity_id":"l"}`)["properties"].(map[string]any)
 	m := c.do("entity.query", `{"entity_id":"m"}`)["properties"].(map[string]any)
 	c.near("length", l["length"], 50, 1e-9)
-	if a, b := numbers(l["end"]), numbers(m["start"]); a != b {
-		t.Error(a, b)
-	}
+	a, b := numbers(l["end"]), numbers(m["start"])
+	expect.True(t, a == b, "%v %v", a, b)
 	d := numbers(l["direction_vector"])
 	e := numbers(m["direction_vector"])
-	if dot := d[0]*e[0] + d[1]*e[1]; math.Abs(dot) > 1e-9 {
-		t.Error(dot)
-	}
+	dot := d[0]*e[0] + d[1]*e[1]
+	expect.True(t, math.Abs(dot) <= 1e-9, "%v", dot)
 	status := c.do("constraint.status", `{"include_dof_analysis":true}`)
 	analysis := status["dof_analysis"].(map[string]any)
-	if status["total_count"] != 5.0 || analysis["degrees_of_freedom"] != 1.0 || analysis["fully_constrained"] != false {
-		t.Error(status)
-	}
+	expect.True(t, status["total_count"] == 5.0 && analysis["degrees_of_freedom"] == 1.0 && analysis["fully_constrained"] == false, "%v", status)
 	one := c.do("constraint.status", `{"constraint_id":"long"}`)
 	expect.Is(t, one["satisfaction_status"], "satisfied", one)
 }
@@ -58,18 +54,15 @@ func TestAConflictIsNamedAndNothingChanges(t *testing.T) {
 	expect.Same(t, e.Data.Conflicts, []string{"long"}, e)
 	expect.Is(t, c.state("main"), before, "the refused constraint changed something")
 	out := c.do("constraint.apply", `{"constraint_type":"distance","entity_ids":["l.start","l.end"],"parameters":{"distance":20},"entity_id":"again"}`)
-	if fmt.Sprint(out["redundant"]) != "[again]" || out["degrees_of_freedom_removed"] != 0.0 {
-		t.Error(out)
-	}
+	expect.True(t, fmt.Sprint(out["redundant"]) == "[again]" && out["degrees_of_freedom_removed"] == 0.0, "%v", out)
 	analysis := c.do("constraint.status", `{"entity_id":"l","include_dof_analysis":true}`)["dof_analysis"].(map[string]any)
 	expect.Is(t, fmt.Sprint(analysis["redundant"]), "[again]", analysis)
 	c.do("constraint.remove", `{"constraint_id":"long"}`)
 	c.do("constraint.remove", `{"constraint_id":"again"}`)
 	c.do("entity.update", `{"entity_id":"l","end":[0,7]}`)
 	l := c.do("entity.query", `{"entity_id":"l"}`)["properties"].(map[string]any)
-	if a, b := numbers(l["start"]), numbers(l["end"]); a[1] != b[1] {
-		t.Errorf("no longer level: %v", l)
-	}
+	a, b := numbers(l["start"]), numbers(l["end"])
+	expect.True(t, a[1] == b[1], "no longer level: %v", l)
 }
 
 func TestConstraintsOnRoundThingsInAnyPlane(t *testing.T) {
@@ -79,9 +72,8 @@ func TestConstraintsOnRoundThingsInAnyPlane(t *testing.T) {
 	c.do("constraint.apply", `{"constraint_type":"fixed","entity_ids":["l"]}`)
 	c.do("constraint.apply", `{"constraint_type":"tangent","entity_ids":["l","c"]}`)
 	p := c.do("entity.query", `{"entity_id":"c"}`)["properties"].(map[string]any)
-	if at := numbers(p["center"]); math.Abs(6-at[2]-p["radius"].(float64)) > 1e-9 || at[1] != 5 {
-		t.Error(p)
-	}
+	at := numbers(p["center"])
+	expect.True(t, math.Abs(6-at[2]-p["radius"].(float64)) <= 1e-9 && at[1] == 5, "%v", p)
 	c.do("constraint.apply", `{"constraint_type":"radius","entity_ids":["c"],"parameters":{"radius":2.5}}`)
 	p = c.do("entity.query", `{"entity_id":"c"}`)["properties"].(map[string]any)
 	expect.Is(t, p["radius"], 2.5, p)
@@ -90,9 +82,8 @@ func TestConstraintsOnRoundThingsInAnyPlane(t *testing.T) {
 	c.do("constraint.apply", `{"constraint_type":"fixed","entity_ids":["p"]}`)
 	c.do("constraint.apply", `{"constraint_type":"coincident","entity_ids":["a.start","p"]}`)
 	arc := c.do("entity.query", `{"entity_id":"a"}`)["properties"].(map[string]any)
-	if at := numbers(arc["start"]); math.Abs(at[0]-7) > 1e-8 || math.Abs(at[1]-1) > 1e-8 {
-		t.Error(arc)
-	}
+	at = numbers(arc["start"])
+	expect.True(t, math.Abs(at[0]-7) <= 1e-8 && math.Abs(at[1]-1) <= 1e-8, "%v", arc)
 	c.fails(env.InvalidConstraint, "entity_ids", "constraint.apply", `{"constraint_type":"coincident","entity_ids":["p","c.center"]}`) // another plane
 	c.fails(env.ConstraintConflict, "constraint_type", "entity.update", `{"entity_id":"p","coordinates":[0,0]}`)
 	c.fails(env.OperationInvalid, "entity_id", "entity.delete", `{"entity_id":"p"}`)
@@ -117,9 +108,7 @@ func TestAConstrainedSketchBecomesASolid(t *testing.T) {
 		c.do("constraint.apply", `{"constraint_type":`+p+`}`)
 	}
 	analysis := c.do("constraint.status", `{"include_dof_analysis":true}`)["dof_analysis"].(map[string]any)
-	if analysis["fully_constrained"] != true || len(analysis["redundant"].([]any)) != 0 {
-		t.Error(analysis)
-	}
+	expect.True(t, analysis["fully_constrained"] == true && len(analysis["redundant"].([]any)) == 0, "%v", analysis)
 	solid := c.do("solid.extrude", `{"entity_ids":["l0","l1","l2","l3"],"distance":10}`)
 	c.near("volume", solid["volume"], 840, 1e-9)
 }

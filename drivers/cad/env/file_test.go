@@ -36,9 +36,8 @@ func TestWhatAKilledWriterLeftIsTakenUp(t *testing.T) {
 	}
 	expect.Is(t, strings.Join(names, " "), ".b.stl.part .c.stl.part a.stl b.stl c.stl")
 	for _, name := range []string{"a.stl", "b.stl", "c.stl"} {
-		if info, err := os.Lstat(filepath.Join(c.dir, name)); err != nil || float64(info.Size()) != want || !info.Mode().IsRegular() {
-			t.Errorf("%s: %v, %v", name, info, err)
-		}
+		info, err := os.Lstat(filepath.Join(c.dir, name))
+		expect.True(t, err == nil && float64(info.Size()) == want && info.Mode().IsRegular(), "%s: %v, %v", name, info, err)
 	}
 }
 
@@ -50,13 +49,11 @@ func TestWhatLiesInAWritersWayIsLeftAlone(t *testing.T) {
 	expect.No(t, os.WriteFile(dear, []byte("keep"), 0o644))
 	expect.No(t, os.Link(dear, filepath.Join(c.dir, ".b.stl.part")))
 	c.do("file.export", `{"file_path":"b.stl"}`)
-	if data, err := os.ReadFile(dear); err != nil || string(data) != "keep" {
-		t.Errorf("%d bytes, %v", len(data), err)
-	}
+	data, err := os.ReadFile(dear)
+	expect.True(t, err == nil && string(data) == "keep", "%d bytes, %v", len(data), err)
 	c.do("file.export", `{"file_path":"a.stl"}`)
-	if info, err := os.Lstat(filepath.Join(c.dir, "a.stl")); err != nil || !info.Mode().IsRegular() {
-		t.Errorf("%v %v", info, err)
-	}
+	info, err := os.Lstat(filepath.Join(c.dir, "a.stl"))
+	expect.True(t, err == nil && info.Mode().IsRegular(), "%v %v", info, err)
 }
 
 func TestSolidsAreWrittenAndReadBack(t *testing.T) {
@@ -85,9 +82,7 @@ func TestSolidsAreWrittenAndReadBack(t *testing.T) {
 		}
 	}
 	left := expect.Of(os.ReadDir(filepath.Join(c.dir, "out")))(t)
-	if i := slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }); i >= 0 || len(left) != 6 {
-		t.Error(left)
-	}
+	expect.True(t, slices.IndexFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }) < 0 && len(left) == 6, "%v", left)
 	expect.Row(t, c.do("file.export", `{"file_path":"out/all.stl","entity_ids":["a"]}`), "replaced", true)
 	c.fails(env.WorkspaceConflict, "file_path", "file.export", `{"file_path":"out/all.stl","overwrite":false}`)
 }
@@ -100,13 +95,9 @@ func TestAFileOfSeveralSolidsIsImportedAgainAndAgain(t *testing.T) {
 	seen := map[string]bool{}
 	for round := range 3 {
 		ids := c.do("file.import", `{"file_path":"two.json"}`)["entity_ids"].([]any)
-		if len(ids) != 2 {
-			t.Fatal(ids)
-		}
+		expect.Must(t, len(ids) == 2, "%v", ids)
 		for _, id := range ids {
-			if seen[id.(string)] {
-				t.Errorf("%s is given twice", id)
-			}
+			expect.True(t, !seen[id.(string)], "%s is given twice", id)
 			seen[id.(string)] = true
 		}
 		if round == 1 {
@@ -147,9 +138,7 @@ func TestFilesStayInTheirDirectory(t *testing.T) {
 			}
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(outside, "x.stl")); err != nil || string(data) != "secret" {
-		t.Error(string(data), err)
-	}
+	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(outside, "x.stl")))(t)), "secret")
 	expect.Is(t, c.state("main"), before, "something changed")
 }
 
@@ -167,9 +156,7 @@ func TestFilesThatCanNotBeRead(t *testing.T) {
 		"x.step": env.UnsupportedByKernel, "missing.stl": env.FileNotFound, "x.doc": env.UnsupportedFormat,
 	} {
 		r := c.try("file.import", fmt.Sprintf(`{"file_path":%q}`, name))
-		if r.Error == nil || r.Error.Code != code || r.Error.Data.Suggestion == "" {
-			t.Errorf("%s: %+v, want %d", name, r.Error, code)
-		}
+		expect.True(t, r.Error != nil && r.Error.Code == code && r.Error.Data.Suggestion != "", "%s: %+v, want %d", name, r.Error, code)
 	}
 	c.fails(env.OperationInvalid, "entity_ids", "file.export", `{"file_path":"x.stl"}`)
 	expect.Is(t, c.state("main"), before, "something changed")
@@ -195,9 +182,8 @@ func TestADirectoryMadeAnewIsUsed(t *testing.T) {
 	c.box("a", [3]float64{}, [3]float64{1, 1, 1})
 	c.do("file.export", `{"file_path":"a.stl"}`)
 	expect.No(t, os.RemoveAll(dir))
-	if r := c.try("file.export", `{"file_path":"a.stl"}`); r.Error == nil {
-		t.Error("it was written into a directory that is not there")
-	}
+	r := c.try("file.export", `{"file_path":"a.stl"}`)
+	expect.True(t, r.Error != nil, "it was written into a directory that is not there")
 	expect.No(t, os.Mkdir(dir, 0o700))
 	c.do("file.export", `{"file_path":"a.stl"}`)
 	expect.Of(os.Stat(filepath.Join(dir, "a.stl")))(t)

@@ -64,9 +64,7 @@ func FuzzServe(f *testing.F) {
 			for _, one := range list {
 				var r response
 				expect.No(t, core.Decode(one, &r), one, "is no answer")
-				if r.Version != "2.0" || r.Method == "" && (r.Error == nil) == (r.Result == nil) {
-					t.Fatalf("%q is no answer", one)
-				}
+				expect.Must(t, r.Version == "2.0" && (r.Method != "" || (r.Error == nil) != (r.Result == nil)), "%q is no answer", one)
 				if r.Error != nil && (r.Error.Data.Name == "" || r.Error.Data.Name == "INTERNAL_ERROR") {
 					t.Fatalf("%q is no refusal", one)
 				}

@@ -50,16 +50,14 @@ func TestMessagesThatAreNone(t *testing.T) {
 			t.Errorf("%.80s: %+v, id %s; want %d, id %s", tt.line, r.Error, r.ID, tt.code, tt.id)
 		}
 	}
-	if after := c.state("main"); after != before {
-		t.Errorf("something changed:\n%s\n%s", before, after)
-	}
+	after := c.state("main")
+	expect.True(t, after == before, "something changed:\n%s\n%s", before, after)
 	c.send("")
 	c.send("   ")
 	c.send(strings.Repeat(" ", 1000))
 	c.send(strings.Repeat(" ", 1000) + `{"jsonrpc":"2.0","id":"far","method":"system.ping"}`)
-	if r := c.receive(); string(r.ID) != `"far"` {
-		t.Errorf("a request after many spaces: %+v", r)
-	}
+	r := c.receive()
+	expect.True(t, string(r.ID) == `"far"`, "a request after many spaces: %+v", r)
 	c.do("system.ping", "{}")
 }
 
@@ -72,9 +70,8 @@ func TestALineThatIsTooLongIsSkipped(t *testing.T) {
 		}
 		io.WriteString(c.in, "\n")
 	}()
-	if r := c.receive(); r.Error == nil || r.Error.Code != env.ParseError {
-		t.Errorf("%+v", r)
-	}
+	r := c.receive()
+	expect.True(t, r.Error != nil && r.Error.Code == env.ParseError, "%+v", r)
 	c.do("system.ping", "{}")
 }
 
@@ -93,9 +90,7 @@ func TestABatchIsAnsweredAsOne(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"b","method":"measure.distance","params":{"entity_ids":["p","q"]}}]`)
 	var all []response
 	expect.No(t, core.Decode([]byte(c.line()), &all))
-	if len(all) != 3 || all[1].Error.Code != env.InvalidRequest || all[2].Result.Data["distance"] != 5.0 {
-		t.Errorf("%+v", all)
-	}
+	expect.True(t, len(all) == 3 && all[1].Error.Code == env.InvalidRequest && all[2].Result.Data["distance"] == 5.0, "%+v", all)
 	c.send(`[{"jsonrpc":"2.0","method":"entity.list"}]`) // no answer at all
 	c.do("system.ping", "{}")
 }
@@ -103,12 +98,8 @@ func TestABatchIsAnsweredAsOne(t *testing.T) {
 func TestHelloTellsWhatThereIs(t *testing.T) {
 	c := start(t)
 	h := c.do("system.hello", "{}")
-	if h["kernel"] != "embedded" || h["exact"] != false || h["tolerance"] != 0.01 || len(h["methods"].([]any)) < 40 {
-		t.Error(h)
-	}
-	if h["aliases"].(map[string]any)["solid.boolean.union"] != "solid.boolean" {
-		t.Error(h["aliases"])
-	}
+	expect.True(t, h["kernel"] == "embedded" && h["exact"] == false && h["tolerance"] == 0.01 && len(h["methods"].([]any)) >= 40, "%v", h)
+	expect.True(t, h["aliases"].(map[string]any)["solid.boolean.union"] == "solid.boolean", "%v", h["aliases"])
 	for _, name := range h["methods"].([]any) {
 		if r := c.try(name.(string), `{"no_such_param":1}`); r.Error == nil || r.Error.Code != env.InvalidParameter && r.Error.Code != env.UnsupportedByKernel {
 			t.Errorf("%s takes a parameter that is none: %+v", name, r)
@@ -126,9 +117,8 @@ func TestAnswersComeInOrderAndAllOfThem(t *testing.T) {
 		c.in.Close() // what was read is answered all the same
 	}()
 	for i := range n {
-		if r := c.receive(); string(r.ID) != fmt.Sprint(i) || r.Error != nil {
-			t.Fatalf("%d: %+v", i, r)
-		}
+		r := c.receive()
+		expect.Must(t, string(r.ID) == fmt.Sprint(i) && r.Error == nil, "%d: %+v", i, r)
 	}
 }
 
@@ -174,9 +164,7 @@ func TestADeadlineGivesTheKernelUp(t *testing.T) {
 	change, closed := slowFirst(func(context.Context) error { <-free; return nil }) // can't be interrupted
 	c := start(t, change)
 	e := c.fails(env.Timeout, "deadline_ms", "solid.primitive", `{"deadline_ms":20,`+aBox[1:])
-	if !e.Data.Recoverable {
-		t.Error(e)
-	}
+	expect.True(t, e.Data.Recoverable, "%v", e)
 	expect.Row(t, c.do("entity.list", "{}"), "total_count", 0.0)
 	c.do("solid.primitive", aBox) // by another kernel
 	select {
@@ -225,9 +213,8 @@ func TestAnAbandonedCallLooksUpNoFurtherRecipe(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","id":"mass","method":"measure.mass","params":{"entity_id":"a"}}`)
 	<-begun // with the box, of which the other is made
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"mass"}}`)
-	if r := c.receive(); string(r.ID) != `"mass"` || r.Error == nil {
-		t.Errorf("%+v", r)
-	}
+	r := c.receive()
+	expect.True(t, string(r.ID) == `"mass"` && r.Error != nil, "%+v", r)
 	c.do("solid.primitive", aBox) // changes what the call would read
 	close(free)
 	<-closed
@@ -246,9 +233,8 @@ func TestALostKernelIsOpenedAnew(t *testing.T) {
 	c.box("a", [3]float64{}, [3]float64{2, 2, 2})
 	c.do("solid.boolean", `{"operation":"union","entity_ids":["a",`+fmt.Sprintf("%q", c.do("solid.primitive", aBox)["entity_id"])+`],"entity_id":"b"}`)
 	lost = true
-	if e := c.try("solid.primitive", `{"primitive_type":"sphere","radius":1}`).Error; e == nil || e.Data.Name != env.KernelLost || !e.Data.Recoverable {
-		t.Errorf("%+v", e)
-	}
+	e := c.try("solid.primitive", `{"primitive_type":"sphere","radius":1}`).Error
+	expect.True(t, e != nil && e.Data.Name == env.KernelLost && e.Data.Recoverable, "%+v", e)
 	<-closed
 	c.near("mass", c.do("measure.mass", `{"entity_id":"b"}`)["volume"], 8, 1e-6) // built again from its recipe
 }
@@ -276,9 +262,8 @@ func TestAKernelThatStartsSlowlyIsThereForTheNext(t *testing.T) {
 	}
 	c.send(`{"jsonrpc":"2.0","id":"long","method":"solid.primitive","params":` + aBox + `}`)
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"long"}}`)
-	if r := c.receive(); r.Error == nil || r.Error.Code != env.OperationInvalid || !strings.Contains(r.Error.Message, "cancelled") {
-		t.Errorf("%+v", r)
-	}
+	r := c.receive()
+	expect.True(t, r.Error != nil && r.Error.Code == env.OperationInvalid && strings.Contains(r.Error.Message, "cancelled"), "%+v", r)
 	close(free)
 	c.do("solid.primitive", aBox)
 	expect.Is(t, opened, 2, "kernels were opened")
@@ -298,9 +283,8 @@ func TestCancelAndProgress(t *testing.T) {
 	<-begun
 	for len(c.notes) == 0 { // until there is progress to tell
 		var note response
-		if err := core.Decode([]byte(c.line()), &note); err != nil || note.Method == "" {
-			t.Fatalf("%+v, %v", note, err)
-		}
+		err := core.Decode([]byte(c.line()), &note)
+		expect.Must(t, err == nil && note.Method != "", "%+v, %v", note, err)
 		c.notes = append(c.notes, note.Params)
 	}
 	expect.Row(t, c.do("system.cancel", `{"id":"next"}`), "cancelled", true)
@@ -312,18 +296,14 @@ func TestCancelAndProgress(t *testing.T) {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
-	if r := c.receive(); string(r.ID) != `"odd"` || r.Error == nil {
-		t.Errorf("odd: %+v", r)
-	}
+	r := c.receive()
+	expect.True(t, string(r.ID) == `"odd"` && r.Error != nil, "odd: %+v", r)
 	for _, id := range []string{"long", "next", "odd"} { // a cancel is for one request, not for its id
 		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"method":"entity.list"}`, id))
-		if r := c.receive(); r.Error != nil {
-			t.Errorf("%s can't be used again: %+v", id, r.Error)
-		}
+		r := c.receive()
+		expect.True(t, r.Error == nil, "%s can't be used again: %+v", id, r.Error)
 	}
-	if len(c.notes) == 0 || !strings.Contains(string(c.notes[0]), `"id":"long"`) {
-		t.Errorf("no progress: %s", c.notes)
-	}
+	expect.True(t, len(c.notes) != 0 && strings.Contains(string(c.notes[0]), `"id":"long"`), "no progress: %s", c.notes)
 	expect.Row(t, c.do("entity.list", "{}"), "total_count", 0.0)
 }
 
@@ -341,9 +321,7 @@ func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
 			answered++
 		}
 	}
-	if answered != 20 || !ended {
-		t.Error(answered, ended)
-	}
+	expect.True(t, answered == 20 && ended, "%v %v", answered, ended)
 	_, err := c.out.ReadString('\n')
 	expect.Err(t, err, io.EOF, "the environment goes on")
 }

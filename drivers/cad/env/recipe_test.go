@@ -23,9 +23,7 @@ func checkRecipe(t *testing.T, op string, params []byte, inputs int) {
 	r, err := env.DecodeRecipe(s)
 	if err != nil {
 		var refusal *env.Error
-		if !errors.As(err, &refusal) || refusal.Data.Name == "" {
-			t.Fatalf("%s %s: %v is no refusal", op, params, err)
-		}
+		expect.Must(t, errors.As(err, &refusal) && refusal.Data.Name != "", "%s %s: %v is no refusal", op, params, err)
 		return
 	}
 	once, err := env.NewShape(r, s.Blob, s.Inputs...)
@@ -33,9 +31,7 @@ func checkRecipe(t *testing.T, op string, params []byte, inputs int) {
 	r, err = env.DecodeRecipe(once)
 	expect.No(t, err, op, once.Params)
 	twice, err := env.NewShape(r, s.Blob, s.Inputs...)
-	if err != nil || twice.Hash != once.Hash {
-		t.Fatalf("%s: %s and %s: %v", op, once.Params, twice.Params, err)
-	}
+	expect.Must(t, err == nil && twice.Hash == once.Hash, "%s: %s and %s: %v", op, once.Params, twice.Params, err)
 }
 
 func TestARecipeKeepsItsProfileExactly(t *testing.T) {

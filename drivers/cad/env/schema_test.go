@@ -48,9 +48,8 @@ func TestParametersAreCheckedBeforeAnythingRuns(t *testing.T) {
 		var all []string
 		for _, err := range p.Check(c.method, core.Raw(c.params)) {
 			all = append(all, err.Error())
-			if field := core.AsError(err).Details["field"]; field == nil || field == "" {
-				t.Errorf("%s %s: %v names no field", c.method, c.params, err)
-			}
+			field := core.AsError(err).Details["field"]
+			expect.True(t, field != nil && field != "", "%s %s: %v names no field", c.method, c.params, err)
 		}
 		got := strings.Join(all, "; ")
 		if parts := strings.Split(c.want, " & "); c.want == "" && got != "" || !strings.Contains(got, parts[0]) || !strings.Contains(got, parts[len(parts)-1]) {

@@ -107,9 +107,8 @@ func TestSolidsAreChanged(t *testing.T) {
 	other := c.do("solid.mirror", `{"base_entity_id":"row","mirror_plane_point":[-10,0,0],"mirror_plane_normal":[1,0,0]}`)
 	expect.Is(t, fmt.Sprint(other["bounding_box"]), "map[max:[-20 10 10] min:[-70 0 0]]")
 	turned := c.do("solid.transform", fmt.Sprintf(`{"entity_id":"row","rotate":{"axis_point":[0,0,0],"axis_direction":[0,0,1],"angle":%g},"translate":[0,0,5]}`, math.Pi/2))
-	if got := fmt.Sprint(turned["bounding_box"]); got != "map[max:[0 50 15] min:[-10 0 5]]" || turned["entity_id"] != "row" {
-		t.Error(got, turned["entity_id"])
-	}
+	got := fmt.Sprint(turned["bounding_box"])
+	expect.True(t, got == "map[max:[0 50 15] min:[-10 0 5]]" && turned["entity_id"] == "row", "%v %v", got, turned["entity_id"])
 	c.do("solid.primitive", `{"primitive_type":"cylinder","radius":1,"height":5,"axis_point":[20,0,0],"entity_id":"pin"}`)
 	pins := c.do("solid.pattern.circular", `{"base_entity_id":"pin","axis_point":[0,0,0],"axis_direction":[0,0,1],"count":6}`)
 	c.near("pins", pins["volume"], 6*math.Pi*5, 2e-2)

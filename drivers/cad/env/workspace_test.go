@@ -24,14 +24,10 @@ func TestWorkIsMergedAndOverlapsAreFound(t *testing.T) {
 	c.do("workspace.switch", `{"workspace_id":"main"}`)
 	for _, id := range []string{"a", "b"} { // they touch
 		out := c.do("workspace.merge", fmt.Sprintf(`{"source_workspace_id":%q,"target_workspace_id":"main"}`, id))
-		if out["merge_result"] != "success" || fmt.Sprint(out["entities_added"]) != fmt.Sprintf("[%s_solid_1]", id) {
-			t.Error(out)
-		}
+		expect.True(t, out["merge_result"] == "success" && fmt.Sprint(out["entities_added"]) == fmt.Sprintf("[%s_solid_1]", id), "%v", out)
 	}
 	out := c.do("workspace.merge", `{"source_workspace":"c","target_workspace":"main"}`)
-	if out["merge_result"] != "has_conflicts" || len(out["entities_added"].([]any)) != 0 {
-		t.Fatal(out)
-	}
+	expect.Must(t, out["merge_result"] == "has_conflicts" && len(out["entities_added"].([]any)) == 0, "%v", out)
 	conflict := out["conflicts"].([]any)[0].(map[string]any)
 	expect.Row(t, conflict, "conflict_type", "geometry_overlap", "with_entity_id", "b_solid_1")
 	c.near("overlap", conflict["overlap_volume"], 500, 1e-6)
@@ -90,14 +86,12 @@ func TestUndoAndRedo(t *testing.T) {
 	c.do("solid.boolean", `{"operation":"subtract","entity_ids":["a","b"],"entity_id":"a"}`)
 	cut := c.do("entity.list", `{}`)
 	c.do("history.undo", `{}`)
-	if got := c.do("entity.list", `{}`); fmt.Sprint(got) != fmt.Sprint(both) {
-		t.Errorf("%v\n%v", got, both)
-	}
+	got := c.do("entity.list", `{}`)
+	expect.True(t, fmt.Sprint(got) == fmt.Sprint(both), "%v\n%v", got, both)
 	c.near("mass", c.do("measure.mass", `{"entity_id":"a"}`)["volume"], 1000, 1e-9)
 	c.do("history.redo", `{}`)
-	if got := c.do("entity.list", `{}`); fmt.Sprint(got) != fmt.Sprint(cut) {
-		t.Errorf("%v\n%v", got, cut)
-	}
+	got = c.do("entity.list", `{}`)
+	expect.True(t, fmt.Sprint(got) == fmt.Sprint(cut), "%v\n%v", got, cut)
 	c.do("history.undo", `{}`)
 	h := c.do("history.list", `{"include_future":true}`)
 	expect.Is(t, h["total_count"], 4.0, h)
@@ -117,9 +111,7 @@ func TestAJournalIsReplayedExactly(t *testing.T) {
 	do := func(method, params string) map[string]any {
 		t.Helper()
 		r := c.try(method, params)
-		if r.Error != nil {
-			t.Fatalf("%s: %+v", method, r.Error)
-		}
+		expect.Must(t, r.Error == nil, "%s: %+v", method, r.Error)
 		if e := r.Result.Metadata.Entry; len(e) > 0 {
 			entries = append(entries, e)
 		}
@@ -133,9 +125,7 @@ func TestAJournalIsReplayedExactly(t *testing.T) {
 	do("entity.list", `{}`)
 	do("history.undo", `{}`)
 	do("history.redo", `{}`)
-	if len(entries) != 7 {
-		t.Fatalf("%d entries", len(entries))
-	}
+	expect.Must(t, len(entries) == 7, "%d entries", len(entries))
 	want := c.state("main")
 
 	d := start(t, journal)
@@ -146,9 +136,8 @@ func TestAJournalIsReplayedExactly(t *testing.T) {
 	expect.Row(t, d.do("workspace.load", load(1, entries[:3])), "seq", 3.0)
 	d.fails(env.WorkspaceConflict, "from", "workspace.load", load(5, entries[4:]))
 	d.do("workspace.load", load(4, entries[3:]))
-	if got := d.state("main"); got != want {
-		t.Errorf("replayed\n%s\nwant\n%s", got, want)
-	}
+	got := d.state("main")
+	expect.True(t, got == want, "replayed\n%s\nwant\n%s", got, want)
 	solid := d.do("entity.list", `{"entity_type":"solid"}`)["entities"].([]any)[0].(map[string]any)
 	d.near("rebuilt", d.do("measure.mass", fmt.Sprintf(`{"entity_id":%q}`, solid["entity_id"]))["volume"], solid["properties"].(map[string]any)["volume"].(float64), 1e-12)
 	d.do("workspace.unload", `{"workspace_id":"main"}`)
@@ -165,9 +154,7 @@ func TestAgentsAreCounted(t *testing.T) {
 	c.do("entity.create_point", `{"coordinates":[1,2],"agent_id":"ann"}`)
 	c.fails(env.InvalidGeometry, "radius", "entity.create_circle", `{"center":[1,2],"radius":0,"agent_id":"ann"}`)
 	m := c.do("agent.metrics", `{"agent_id":"ann"}`)
-	if m["operation_count"] != 2.0 || m["success_rate"] != 0.5 || fmt.Sprint(m["errors"]) != "map[INVALID_GEOMETRY:1]" {
-		t.Error(m)
-	}
+	expect.True(t, m["operation_count"] == 2.0 && m["success_rate"] == 0.5 && fmt.Sprint(m["errors"]) == "map[INVALID_GEOMETRY:1]", "%v", m)
 	expect.Row(t, c.do("entity.query", `{"entity_id":"point_1"}`), "created_by", "ann")
 }
 
@@ -245,9 +232,7 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 			c.receive()
 		}
 	}
-	if loaded == 0 {
-		t.Error("nothing was tried")
-	}
+	expect.True(t, loaded != 0, "nothing was tried")
 }
 
 func canonical(t *testing.T, text string) core.Raw {

@@ -81,7 +81,5 @@ func volumes(parts []format.Part) (sum float64) {
 
 func near(t *testing.T, what string, got, want, relative float64) {
 	t.Helper()
-	if math.Abs(got-want) > relative*math.Abs(want) {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	expect.True(t, math.Abs(got-want) <= relative*math.Abs(want), "%s is %v, want %v", what, got, want)
 }

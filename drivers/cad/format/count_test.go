@@ -24,15 +24,11 @@ func TestCountTellsWhatASTEPFileHolds(t *testing.T) {
 func TestCountSeesThatASurfaceIsOpen(t *testing.T) {
 	m := *tetrahedron().Mesh
 	m.Triangles = m.Triangles[1:]
-	if format.Count(&m).Closed {
-		t.Error("a hole is not seen")
-	}
+	expect.True(t, !format.Count(&m).Closed, "a hole is not seen")
 	m = *tetrahedron().Mesh
 	m.Triangles = slices.Clone(m.Triangles)
 	slices.Reverse(m.Triangles[0][:])
-	if format.Count(&m).Closed {
-		t.Error("a facet turned inside out is not seen")
-	}
+	expect.True(t, !format.Count(&m).Closed, "a facet turned inside out is not seen")
 	expect.Is(t, format.Count(&mesh.Mesh{}), format.Topology{Closed: true})
 }
 

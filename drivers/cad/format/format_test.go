@@ -45,9 +45,7 @@ func writeSTEP(w io.Writer, parts []format.Part) error {
 func TestSTLComesBackWithTheSameVolume(t *testing.T) {
 	for _, p := range shapes(t) {
 		data := written(t, format.WriteSTL, p)
-		if len(data) != 84+50*len(p.Mesh.Triangles) {
-			t.Errorf("%s: %d bytes for %d triangles", p.Name, len(data), len(p.Mesh.Triangles))
-		}
+		expect.True(t, len(data) == 84+50*len(p.Mesh.Triangles), "%s: %d bytes for %d triangles", p.Name, len(data), len(p.Mesh.Triangles))
 		m, err := format.ReadSTL(bytes.NewReader(data))
 		expect.No(t, err, p.Name)
 		near(t, p.Name, m.Properties().Volume, p.Mesh.Properties().Volume, 1e-5)
@@ -88,9 +86,7 @@ endsolid t
 
 func TestTextSTLIsRead(t *testing.T) {
 	m, err := format.ReadSTL(strings.NewReader(textTetra))
-	if err != nil || len(m.Vertices) != 4 {
-		t.Fatalf("%+v, %v", m, err)
-	}
+	expect.Must(t, err == nil && len(m.Vertices) == 4, "%+v, %v", m, err)
 	near(t, "volume", m.Properties().Volume, 1.0/6, 1e-12)
 }
 
@@ -107,9 +103,8 @@ func TestSTLThatIsNoSolidIsRefused(t *testing.T) {
 		"text without end": []byte(textTetra[:len(textTetra)/2]), "text with words": []byte("solid\nfacet normal\nvertex a b c\n"),
 		"long line": append([]byte("solid "), bytes.Repeat([]byte("x"), 100_000)...),
 	} {
-		if m, err := format.ReadSTL(bytes.NewReader(data)); !errors.Is(err, core.Kind(core.InvalidInput)) || m != nil {
-			t.Errorf("%s: got %v, %v", name, m, err)
-		}
+		m, err := format.ReadSTL(bytes.NewReader(data))
+		expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && m == nil, "%s: got %v, %v", name, m, err)
 	}
 	endless := io.MultiReader(bytes.NewReader(good), zeros{})
 	_, err := format.ReadSTL(endless)
@@ -125,12 +120,8 @@ func TestJSONComesBackAsItWas(t *testing.T) {
 	parts := shapes(t)
 	data := written(t, format.WriteJSON, parts...)
 	back, err := format.ReadJSON(bytes.NewReader(data))
-	if err != nil || len(back) != len(parts) {
-		t.Fatalf("%d parts, %v", len(back), err)
-	}
-	if again := written(t, format.WriteJSON, back...); !bytes.Equal(again, data) {
-		t.Error("read and written again it differs")
-	}
+	expect.Must(t, err == nil && len(back) == len(parts), "%d parts, %v", len(back), err)
+	expect.True(t, bytes.Equal(written(t, format.WriteJSON, back...), data), "read and written again it differs")
 	near(t, "volume", volumes(back), volumes(parts), 0)
 }
 
@@ -154,9 +145,7 @@ func TestJSONThatIsNoSolidIsRefused(t *testing.T) {
 		"more":    {`}]}`, `}]}{}`},
 	} {
 		bad := strings.Replace(good, c.from, c.to, 1)
-		if bad == good {
-			t.Fatalf("%s changes nothing", name)
-		}
+		expect.Must(t, bad != good, "%s changes nothing", name)
 		_, err := format.ReadJSON(strings.NewReader(bad))
 		expect.Err(t, err, core.Kind(core.InvalidInput), name)
 	}
@@ -169,12 +158,9 @@ func TestJSONOfTooManyPartsIsNotKept(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := format.ReadJSON(strings.NewReader(text))
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), "1 to 1000 solids") {
-		t.Error(err)
-	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 16*uint64(len(text)) {
-		t.Errorf("a file of %d bytes took %d", len(text), took)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && strings.Contains(err.Error(), "1 to 1000 solids"), "%v", err)
+	took := after.TotalAlloc - before.TotalAlloc
+	expect.True(t, took <= 16*uint64(len(text)), "a file of %d bytes took %d", len(text), took)
 }
 
 func TestJSONOfTooManyTrianglesIsNotKept(t *testing.T) {
@@ -245,9 +231,7 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 			t.Errorf("object %q has %d triangles, want %q with %d", o.Name, len(o.Triangles), parts[i].Name, len(parts[i].Mesh.Triangles))
 		}
 	}
-	if again := written(t, format.Write3MF, parts...); !bytes.Equal(again, data) {
-		t.Error("the same parts give different bytes")
-	}
+	expect.True(t, bytes.Equal(written(t, format.Write3MF, parts...), data), "the same parts give different bytes")
 }
 
 func TestBoxesThatTouchAtAnEdgeStayClosed(t *testing.T) {
@@ -278,13 +262,11 @@ func TestBoxesThatTouchAtAnEdgeStayClosed(t *testing.T) {
 		}
 	}
 	data := written(t, format.Write3MF, format.Part{Name: "both", Mesh: touching})
-	if _, number := vertices3MF(t, data); number != 16 {
-		t.Errorf("%d places in the 3MF, want 16", number)
-	}
+	_, number := vertices3MF(t, data)
+	expect.True(t, number == 16, "%d places in the 3MF, want 16", number)
 	twice := format.Part{Name: "twice", Mesh: parts[0].Mesh}
-	if err := format.WriteSTL(io.Discard, []format.Part{twice, twice}); err == nil || !strings.Contains(err.Error(), "touches itself") {
-		t.Errorf("a part that is there twice: %v", err)
-	}
+	err := format.WriteSTL(io.Discard, []format.Part{twice, twice})
+	expect.True(t, err != nil && strings.Contains(err.Error(), "touches itself"), "a part that is there twice: %v", err)
 }
 
 // vertices3MF counts the vertices of a package and the places that they are at.
@@ -320,9 +302,8 @@ func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 	}
 	// The two sides where it turns away; of each rim the front half is visible.
 	around, behind := strokes{lines: 1, closed: 1, edges: n + 2}, strokes{lines: 2, edges: n}
-	if visible, hidden := drawn(); visible != around || hidden != behind {
-		t.Errorf("%+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
-	}
+	visible, hidden := drawn()
+	expect.True(t, visible == around && hidden == behind, "%+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
 	for i := range m.Faces {
 		m.Faces[i] = min(m.Faces[i], 2) // an exact kernel knows that it is one face
 	}
@@ -389,9 +370,7 @@ func FuzzReadJSON(f *testing.F) {
 		}
 		once := written(t, format.WriteJSON, parts...)
 		back, err := format.ReadJSON(bytes.NewReader(once))
-		if err != nil || !bytes.Equal(written(t, format.WriteJSON, back...), once) {
-			t.Fatalf("%v", err)
-		}
+		expect.Must(t, err == nil && bytes.Equal(written(t, format.WriteJSON, back...), once), "%v", err)
 		_ = writeSTEP(io.Discard, parts)
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/expect"
 )
 
 // tetrahedra are that many small solids in one surface.
@@ -75,9 +76,7 @@ func TestEachVoidGoesToTheSmallestSolidAroundIt(t *testing.T) {
 	}
 	text := step(t, format.Part{Name: "nested", Mesh: m})
 	voids := regexp.MustCompile(`=BREP_WITH_VOIDS\('nested',#\d+,\(#\d+\)\)`).FindAllString(text, -1) // one each
-	if len(voids) != 2 || strings.Count(text, "=MANIFOLD_SOLID_BREP(") != 1 {
-		t.Errorf("%q", voids)
-	}
+	expect.True(t, len(voids) == 2 && strings.Count(text, "=MANIFOLD_SOLID_BREP(") == 1, "%q", voids)
 }
 
 // cuboid adds a box from a corner on the diagonal of the axes; below 0 the size

@@ -66,28 +66,20 @@ func TestSTEPReferencesAndNumbersAreWellFormed(t *testing.T) {
 	text := step(t, parts...)
 	defined := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#(\d+)=`).FindAllStringSubmatch(text, -1) {
-		if defined[m[1]] {
-			t.Fatalf("#%s is defined twice", m[1])
-		}
+		expect.Must(t, !defined[m[1]], "#%s is defined twice", m[1])
 		defined[m[1]] = true
 	}
 	for _, m := range regexp.MustCompile(`#(\d+)`).FindAllStringSubmatch(text, -1) {
-		if !defined[m[1]] {
-			t.Fatalf("#%s is not defined", m[1])
-		}
+		expect.Must(t, defined[m[1]], "#%s is not defined", m[1])
 	}
 	numbers := 0
 	for _, line := range regexp.MustCompile(`(?m)=(CARTESIAN_POINT|DIRECTION)\('',\((.*)\)\);$`).FindAllStringSubmatch(text, -1) {
 		for _, number := range strings.Split(line[2], ",") {
 			numbers++
-			if !regexp.MustCompile(`^-?\d+\.\d*(E[-+]?\d+)?$`).MatchString(number) {
-				t.Fatalf("%q is no real", number)
-			}
+			expect.Must(t, regexp.MustCompile(`^-?\d+\.\d*(E[-+]?\d+)?$`).MatchString(number), "%q is no real", number)
 		}
 	}
-	if numbers < 1000 {
-		t.Errorf("%d numbers found", numbers)
-	}
+	expect.True(t, numbers >= 1000, "%d numbers found", numbers)
 	if !strings.Contains(text, `PRODUCT('ball''s \X2\00D6\X0\se',`) || strings.Count(text, "=PRODUCT(") != len(parts) {
 		t.Error("the products do not carry the parts' names")
 	}
@@ -141,9 +133,7 @@ func TestFilesForOtherTools(t *testing.T) {
 		} {
 			var out bytes.Buffer
 			expect.No(t, f.write(&out), p.Name, "as", f.ending)
-			if out.Len() == 0 {
-				t.Errorf("%s as %s is empty", p.Name, f.ending)
-			}
+			expect.True(t, out.Len() != 0, "%s as %s is empty", p.Name, f.ending)
 			expect.No(t, os.WriteFile(base+"."+f.ending, out.Bytes(), 0o600))
 		}
 	}

@@ -33,14 +33,12 @@ func TestAProbeTellsWhatIsMissing(t *testing.T) {
 		"escapes":    {`printf '\033[31mred' >&2; exit 1`, "[31mred"},
 	} {
 		i := python(t, c.script)
-		if err := i.probe(t.Context(), nil); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		err := i.probe(t.Context(), nil)
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v, want %q", name, err, c.want)
 	}
 	good := python(t, `echo '{"freecad":"1.0.1","opencascade":"7.8.1"}'`)
-	if err := good.probe(t.Context(), nil); err != nil || good.FreeCAD != "1.0.1" || good.OpenCASCADE != "7.8.1" {
-		t.Errorf("%+v, %v", good, err)
-	}
+	err := good.probe(t.Context(), nil)
+	expect.True(t, err == nil && good.FreeCAD == "1.0.1" && good.OpenCASCADE == "7.8.1", "%+v, %v", good, err)
 	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer stop()
 	slow := python(t, "sleep 100")
@@ -65,20 +63,14 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 			if err == nil {
 				_, err = k.Measure(t.Context(), "hash", 1)
 				var refusal *env.Error
-				if errors.As(err, &refusal) {
-					t.Errorf("%v is told as the caller's fault", err)
-				}
-				if _, again := k.Measure(t.Context(), "hash", 1); again == nil || again.Error() != err.Error() {
-					t.Errorf("later %v, first %v", again, err)
-				}
+				expect.True(t, !errors.As(err, &refusal), "%v is told as the caller's fault", err)
+				_, again := k.Measure(t.Context(), "hash", 1)
+				expect.True(t, again != nil && again.Error() == err.Error(), "later %v, first %v", again, err)
 				expect.No(t, k.Close())
 			}
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
-			if left, _ := os.ReadDir(dir); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%v, want %q", err, c.want)
+			left, _ := os.ReadDir(dir)
+			expect.True(t, len(left) == 0, "left behind: %v", left)
 		})
 	}
 }
@@ -116,9 +108,7 @@ func TestAWorkerDiesWithItsParent(t *testing.T) {
 	}
 	expect.No(t, parent.Process.Kill())
 	_ = parent.Wait() // it was killed
-	if pid == 0 {
-		t.Fatal("there was no worker")
-	}
+	expect.Must(t, pid != 0, "there was no worker")
 	expect.Await(t, "worker", func() bool { return !alive(pid) })
 }
 

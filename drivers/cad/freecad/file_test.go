@@ -30,9 +30,7 @@ func TestFilesReadBack(t *testing.T) {
 			t.Errorf("%s: the same parts give different bytes", kind)
 		}
 		found, err := k.Import(t.Context(), &file, kind)
-		if err != nil || len(found) != 2 {
-			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
-		}
+		expect.Must(t, err == nil && len(found) == 2, "%s: %d solids, %v", kind, len(found), err)
 		for i, one := range found {
 			if kind == "STEP" && one.Name != parts[i].Name {
 				t.Errorf("%s: part %d is %q, want %q", kind, i, one.Name, parts[i].Name)
@@ -42,9 +40,7 @@ func TestFilesReadBack(t *testing.T) {
 			f, err := k.Build(t.Context(), s, one.Blob)
 			expect.No(t, err, kind)
 			near(t, kind+": volume read back", f.Volume, want[i], 1e-9)
-			if f.Tolerance != 0 || !f.Topology.Closed {
-				t.Errorf("%s: %+v, want an exact closed solid", kind, f)
-			}
+			expect.True(t, f.Tolerance == 0 && f.Topology.Closed, "%s: %+v, want an exact closed solid", kind, f)
 		}
 	}
 }
@@ -56,9 +52,7 @@ func TestFacetedFilesStayFacets(t *testing.T) {
 		var file bytes.Buffer
 		expect.No(t, k.Export(t.Context(), &file, []env.Part{{Name: "drill", Hash: c.Hash}}, env.ExportOptions{Format: kind, Deflection: 0.05}))
 		found, err := k.Import(t.Context(), &file, kind)
-		if err != nil || len(found) != 1 {
-			t.Fatalf("%s: %d solids, %v", kind, len(found), err)
-		}
+		expect.Must(t, err == nil && len(found) == 1, "%s: %d solids, %v", kind, len(found), err)
 		s := expect.Of(env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64)))(t)
 		f := expect.Of(k.Build(t.Context(), s, found[0].Blob))(t)
 		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
@@ -95,9 +89,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 	} {
 		_, err := k.Import(t.Context(), strings.NewReader(text), kind)
 		var e *env.Error
-		if !errors.As(err, &e) || e.Code != env.ImportFailed {
-			t.Errorf("%s: %v, want IMPORT_FAILED", kind, err)
-		}
+		expect.True(t, errors.As(err, &e) && e.Code == env.ImportFailed, "%s: %v, want IMPORT_FAILED", kind, err)
 	}
 	s := expect.Of(env.NewShape(&env.Import{Format: "STEP"}, strings.Repeat("c", 64)))(t)
 	_, err := k.Build(t.Context(), s, []byte("no content of ours"))

@@ -21,9 +21,7 @@ func open(t testing.TB) env.Kernel {
 	expect.No(t, err)
 	k := expect.Of(freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, k.Close(), nil)
 	})
 	return k
 }
@@ -49,18 +47,14 @@ func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (mod
 
 func near(t testing.TB, what string, got, want, within float64) {
 	t.Helper()
-	if !(math.Abs(got-want) <= within*math.Max(1, math.Abs(want))) {
-		t.Errorf("%s is %.12g, want %.12g", what, got, want)
-	}
+	expect.True(t, math.Abs(got-want) <= within*math.Max(1, math.Abs(want)), "%s is %.12g, want %.12g", what, got, want)
 }
 
 // refused checks that an error tells the caller what to change.
 func refused(t testing.TB, err error, code env.Code, field string) *env.Error {
 	t.Helper()
 	var e *env.Error
-	if !errors.As(err, &e) {
-		t.Fatalf("error %v, want one with code %d", err, code)
-	}
+	expect.Must(t, errors.As(err, &e), "error %v, want one with code %d", err, code)
 	if e.Code != code || e.Data.Field != field || e.Data.Suggestion == "" || e.Data.Name == "" {
 		t.Errorf("refusal %d of field %q, suggestion %q (%v), want %d of %q with a suggestion", e.Code, e.Data.Field, e.Data.Suggestion, e, code, field)
 	}
@@ -204,9 +198,7 @@ func TestOperationsOnBodies(t *testing.T) {
 				near(t, name+": centre", f.Center[i], want, 1e-7)
 			}
 		}
-		if !f.Topology.Closed || !f.Topology.Manifold {
-			t.Errorf("%s: %+v, want closed and manifold", name, f.Topology)
-		}
+		expect.True(t, f.Topology.Closed && f.Topology.Manifold, "%s: %+v, want closed and manifold", name, f.Topology)
 	}
 }
 
@@ -272,9 +264,8 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 		})
 	}
 	// A refusal costs the kernel nothing.
-	if _, f := build(t, k, &env.Fillet{Radius: 5.5}, b); !f.Topology.Closed {
-		t.Errorf("%+v, want what was suggested to work", f)
-	}
+	_, f := build(t, k, &env.Fillet{Radius: 5.5}, b)
+	expect.True(t, f.Topology.Closed, "%+v, want what was suggested to work", f)
 }
 
 func TestMassOfABodyOfTwoParts(t *testing.T) {
@@ -298,14 +289,11 @@ func TestTouchingIsNoOverlap(t *testing.T) {
 	beside, _ := build(t, k, &env.Box{Position: [3]float64{100, 0, 0}, Dimensions: [3]float64{5, 80, 20}})
 	holed, _ := build(t, k, &env.Boolean{Operation: "subtract"}, b, c)
 	for name, other := range map[string]model.Shape{"a face": beside, "itself filled": c} {
-		if o, err := k.Overlap(t.Context(), holed.Hash, other.Hash); err != nil || o != nil {
-			t.Errorf("%s: %+v, %v, want no overlap", name, o, err)
-		}
+		o, err := k.Overlap(t.Context(), holed.Hash, other.Hash)
+		expect.True(t, err == nil && o == nil, "%s: %+v, %v, want no overlap", name, o, err)
 	}
 	o, err := k.Overlap(t.Context(), b.Hash, c.Hash)
-	if err != nil || o == nil {
-		t.Fatalf("%+v, %v, want an overlap", o, err)
-	}
+	expect.Must(t, err == nil && o != nil, "%+v, %v, want an overlap", o, err)
 	near(t, "overlap", o.Volume, 2000*math.Pi, 1e-9)
 	near(t, "its height", o.Bounds.Max[2]-o.Bounds.Min[2], 20, 1e-6)
 }

@@ -22,12 +22,9 @@ func TestADeadlineLosesTheKernelOnly(t *testing.T) {
 	defer stop()
 	_, err := k.Build(ctx, shape(t, &env.Linear{Direction: [3]float64{1, 1, 0}, Spacing: 0.01, Count: 900}, c), nil)
 	var e *env.Error
-	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &e) {
-		t.Fatalf("%v, want a lost kernel for its deadline", err)
-	}
-	if _, again := k.Build(t.Context(), c, nil); !errors.Is(again, context.DeadlineExceeded) {
-		t.Errorf("later %v, want the reason again", again)
-	}
+	expect.Must(t, errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &e), "%v, want a lost kernel for its deadline", err)
+	_, again := k.Build(t.Context(), c, nil)
+	expect.True(t, errors.Is(again, context.DeadlineExceeded), "later %v, want the reason again", again)
 }
 
 func TestAWorkerThatDiesIsToldOf(t *testing.T) {
@@ -36,17 +33,13 @@ func TestAWorkerThatDiesIsToldOf(t *testing.T) {
 	p := expect.Of(os.FindProcess(pid))(t)
 	expect.No(t, p.Kill())
 	_, err := k.Build(t.Context(), shape(t, block), nil)
-	if err == nil || !strings.Contains(err.Error(), "SIGKILL") {
-		t.Errorf("%v, want that it was killed", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "SIGKILL"), "%v, want that it was killed", err)
 }
 
 func TestAMemoryLimitIsTold(t *testing.T) {
 	open(t) // skips where FreeCAD is missing
 	_, err := freecad.Open(t.Context(), freecad.Options{Memory: 50 << 20, Dir: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "freecad:") {
-		t.Errorf("%v, want that FreeCAD does not fit", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "freecad:"), "%v, want that FreeCAD does not fit", err)
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
@@ -55,9 +48,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	k := expect.Of(freecad.Open(t.Context(), freecad.Options{Dir: dir}))(t)
 	b, _ := build(t, k, block)
 	expect.No(t, k.Export(t.Context(), &bytes.Buffer{}, []env.Part{{Name: "b", Hash: b.Hash}}, env.ExportOptions{Format: "STEP"}))
-	if left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*")); len(left) > 0 {
-		t.Errorf("files of a call stay: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*", "call-*"))
+	expect.True(t, len(left) == 0, "files of a call stay: %v", left)
 	// What a crash leaves behind is swept by the next kernel; what is in use is not.
 	crashed := filepath.Join(dir, "swarmdeck-freecad-crashed")
 	expect.No(t, os.Mkdir(crashed, 0o700))

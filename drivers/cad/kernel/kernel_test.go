@@ -64,9 +64,7 @@ func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
 		expect.No(t, e.Close(t.Context()))
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) == 0 {
-		t.Errorf("the cache holds %v, %v", entries, err)
-	}
+	expect.True(t, err == nil && len(entries) != 0, "the cache holds %v, %v", entries, err)
 }
 
 func TestAnEndedContextStartsNothing(t *testing.T) {
@@ -95,9 +93,7 @@ func TestTheMemoryLimitKillsTheKernelWithAnError(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, kernel.ErrDead) || k.Err() == nil {
-		t.Errorf("200 fine spheres in 20 MB: %v", err)
-	}
+	expect.True(t, errors.Is(err, kernel.ErrDead) && k.Err() != nil, "200 fine spheres in 20 MB: %v", err)
 	if k.Memory() > 20<<20 {
 		t.Errorf("the kernel holds %d bytes", k.Memory())
 	}

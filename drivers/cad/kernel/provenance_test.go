@@ -26,8 +26,7 @@ func TestTheCodeIsThePinnedBuildWithItsLicence(t *testing.T) {
 		"LICENSE-manifold": "Apache License\n                           Version 2.0",
 		"NOTICE-manifold":  "Manifold 3.5.4",
 	} {
-		if content, err := os.ReadFile(name); err != nil || !bytes.Contains(content, []byte(text)) {
-			t.Errorf("%s does not say %q: %v", name, text, err)
-		}
+		content, err := os.ReadFile(name)
+		expect.True(t, err == nil && bytes.Contains(content, []byte(text)), "%s does not say %q: %v", name, text, err)
 	}
 }

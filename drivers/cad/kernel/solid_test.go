@@ -20,9 +20,7 @@ var (
 // within checks a number against the exact one, relative to it.
 func within(t *testing.T, what string, got, want, relative float64) {
 	t.Helper()
-	if math.Abs(got-want) > relative*math.Max(math.Abs(want), 1e-9) {
-		t.Errorf("%s is %v, want %v within %g", what, got, want, relative)
-	}
+	expect.True(t, math.Abs(got-want) <= relative*math.Max(math.Abs(want), 1e-9), "%s is %v, want %v within %g", what, got, want, relative)
 }
 
 func TestVolumesAreThoseOfTheTrueShapes(t *testing.T) {
@@ -77,9 +75,7 @@ func TestPositionsAreThoseAskedFor(t *testing.T) {
 	} {
 		s := must[*kernel.Solid](t)(c.make())
 		got, ok, err := s.Bounds(ctx)
-		if err != nil || !ok {
-			t.Fatalf("%s: %v, %v", name, ok, err)
-		}
+		expect.Must(t, err == nil && ok, "%s: %v, %v", name, ok, err)
 		for i := range 3 {
 			if math.Abs(got.Min[i]-c.want.Min[i]) > 1e-9 || math.Abs(got.Max[i]-c.want.Max[i]) > 1e-9 {
 				t.Errorf("%s lies in %v, want %v", name, got, c.want)
@@ -158,9 +154,7 @@ func TestTouchingIsNotOverlapping(t *testing.T) {
 	for x, want := range map[float64]float64{10: 0, 9.9: 10, 12: 0} {
 		b := must[*kernel.Solid](t)(k.Box(ctx, [3]float64{x, 0, 0}, [3]float64{10, 10, 10}))
 		got := must[*kernel.Overlap](t)(k.Interference(ctx, a, b))
-		if (got != nil) != (want > 0) || got != nil && math.Abs(got.Volume-want) > 1e-6 {
-			t.Errorf("box at %v: %+v, want %v", x, got, want)
-		}
+		expect.True(t, (got != nil) == (want > 0) && (got == nil || math.Abs(got.Volume-want) <= 1e-6), "box at %v: %+v, want %v", x, got, want)
 		within(t, "gap", must[float64](t)(k.Distance(ctx, a, b, 100)), math.Max(x-10, 0), 1e-9)
 	}
 }
@@ -171,20 +165,16 @@ func TestPatternsAndMirrors(t *testing.T) {
 	line := must[*kernel.Solid](t)(peg.LinearPattern(ctx, [3]float64{0, 2, 0}, 5, 4))
 	within(t, "line of 4", must[float64](t)(line.Volume(ctx)), 24, 1e-12)
 	box, _, err := line.Bounds(ctx)
-	if err != nil || math.Abs(box.Max[1]-17) > 1e-9 {
-		t.Errorf("the line ends at %v, %v", box.Max[1], err)
-	}
+	expect.True(t, err == nil && math.Abs(box.Max[1]-17) <= 1e-9, "the line ends at %v, %v", box.Max[1], err)
 	ring := must[*kernel.Solid](t)(peg.CircularPattern(ctx, origin, up, fullTau, 6))
 	within(t, "ring of 6", must[float64](t)(ring.Volume(ctx)), 36, 1e-9)
 	arc := must[*kernel.Solid](t)(peg.CircularPattern(ctx, origin, up, math.Pi, 3))
-	if box, _, err = arc.Bounds(ctx); err != nil || math.Abs(box.Min[0]+11) > 1e-9 {
-		t.Errorf("the last of a half turn reaches %v, %v", box.Min[0], err)
-	}
+	box, _, err = arc.Bounds(ctx)
+	expect.True(t, err == nil && math.Abs(box.Min[0]+11) <= 1e-9, "the last of a half turn reaches %v, %v", box.Min[0], err)
 	mirrored := must[*kernel.Solid](t)(peg.Mirror(ctx, [3]float64{5, 0, 0}, [3]float64{1, 0, 0}))
 	within(t, "mirrored", must[float64](t)(mirrored.Volume(ctx)), 6, 1e-12)
-	if box, _, err = mirrored.Bounds(ctx); err != nil || math.Abs(box.Min[0]+1) > 1e-9 {
-		t.Errorf("mirrored it starts at %v, %v", box.Min[0], err)
-	}
+	box, _, err = mirrored.Bounds(ctx)
+	expect.True(t, err == nil && math.Abs(box.Min[0]+1) <= 1e-9, "mirrored it starts at %v, %v", box.Min[0], err)
 	expect.No(t, must[*mesh.Mesh](t)(mirrored.Mesh(ctx)).Check())
 	expect.Is(t, k.Live(), 5, "solids live, want 5")
 }
@@ -198,9 +188,7 @@ func TestMassOfAPlate(t *testing.T) {
 		within(t, "centre", got.Center[i], want, 1e-9)
 	}
 	within(t, "inertia", got.Inertia[2][2], 1256.0/12*(100*100+80*80), 1e-9)
-	if got.Tolerance != 0 || got.Triangles != 12 {
-		t.Errorf("tolerance %v, %d triangles", got.Tolerance, got.Triangles)
-	}
+	expect.True(t, got.Tolerance == 0 && got.Triangles == 12, "tolerance %v, %d triangles", got.Tolerance, got.Triangles)
 }
 
 func TestAMeshGoesOutAndComesBack(t *testing.T) {
@@ -212,9 +200,8 @@ func TestAMeshGoesOutAndComesBack(t *testing.T) {
 	for _, f := range m.Faces {
 		faces[f] = true
 	}
-	if want := 6 + kernel.Segments(10, 0.05); len(faces) != want {
-		t.Errorf("a plate with a hole has %d faces, want %d", len(faces), want)
-	}
+	want := 6 + kernel.Segments(10, 0.05)
+	expect.True(t, len(faces) == want, "a plate with a hole has %d faces, want %d", len(faces), want)
 	back := must[*kernel.Solid](t)(k.FromMesh(ctx, m, 0.05))
 	within(t, "volume", must[float64](t)(back.Volume(ctx)), must[float64](t)(drilled.Volume(ctx)), 1e-6)
 	m.Triangles = m.Triangles[1:]
@@ -231,9 +218,8 @@ func TestVerticesThatRoundingBringsTogetherAreOne(t *testing.T) {
 		m := must[*mesh.Mesh](t)(must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Union, a, b)).Mesh(ctx))
 		expect.No(t, m.Check())
 		for i := range m.Triangles {
-			if a, b, c := m.Corners(i); a == b || b == c || c == a {
-				t.Errorf("beside %v, triangle %d has an edge without length", depth, i)
-			}
+			a, b, c := m.Corners(i)
+			expect.True(t, a != b && b != c && c != a, "beside %v, triangle %d has an edge without length", depth, i)
 		}
 	}
 }
@@ -243,8 +229,7 @@ func TestSubtractingEverythingLeavesAnEmptySolid(t *testing.T) {
 	s := plate(t, k)
 	nothing := must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Subtract, s, s))
 	_, ok, err := nothing.Bounds(ctx)
-	if empty := must[bool](t)(nothing.Empty(ctx)); !empty || ok || err != nil {
-		t.Errorf("empty %v, bounds %v, %v", empty, ok, err)
-	}
+	empty := must[bool](t)(nothing.Empty(ctx))
+	expect.True(t, empty && !ok && err == nil, "empty %v, bounds %v, %v", empty, ok, err)
 	expect.No(t, errors.Join(nothing.Free(ctx), s.Free(ctx)))
 }

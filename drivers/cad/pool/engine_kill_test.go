@@ -87,9 +87,8 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
-	if deltas, err := e.Reconcile(t.Context(), alice.Tenant); err != nil || len(deltas) > 0 {
-		t.Errorf("%+v, %v", deltas, err)
-	}
+	deltas, err := e.Reconcile(t.Context(), alice.Tenant)
+	expect.True(t, err == nil && len(deltas) == 0, "%+v, %v", deltas, err)
 }
 
 // kill ends a worker's process if it has begun.

@@ -40,9 +40,7 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 	t.Cleanup(func() {
 		stop()
 		wg.Wait()
-		if err := errors.Join(e.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, errors.Join(e.Close(), db.Close()), nil)
 	})
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, alice.Tenant))(t)
 	return e
@@ -96,17 +94,13 @@ func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 	expect.Await(t, "they are gone", func() bool { all, _ := p.Running(); return all == 0 })
 	for _, who := range []string{"ann", "ben"} {
 		done, err := e.CAD.MergeInto(t.Context(), alice, "ws_"+who, "ws_ida")
-		if err != nil || !strings.Contains(string(done.Data), `"merge_result":"success"`) {
-			t.Fatalf("merge: %s, %v", done.Data, err)
-		}
+		expect.Must(t, err == nil && strings.Contains(string(done.Data), `"merge_result":"success"`), "merge: %s, %v", done.Data, err)
 	}
 	done := execute(t, e, "ida", "measure.interference", `{}`)
 	expect.Has(t, string(done.Data), `"interference_count":0`, done.Data)
 	rectangle(t, e, "ben", 20, 20, 5)
 	merged, err := e.CAD.MergeInto(t.Context(), alice, "ws_ben", "ws_ida")
-	if err != nil || !strings.Contains(string(merged.Data), "geometry_overlap") {
-		t.Errorf("merge: %s, %v", merged.Data, err)
-	}
+	expect.True(t, err == nil && strings.Contains(string(merged.Data), "geometry_overlap"), "merge: %s, %v", merged.Data, err)
 	open, err := e.CAD.Conflicts(t.Context(), alice.Tenant, "ws_ida")
 	if err != nil || len(open) != 1 || open[0].EntityID != "ws_ben_solid_2" || open[0].WithID != "ws_ann_solid_1" || open[0].Volume < 999 || open[0].Volume > 1001 {
 		t.Errorf("open %+v, %v", open, err)

@@ -154,12 +154,9 @@ func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer stop()
-		if err := p.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if all, _ := p.Running(); all != 0 {
-			t.Errorf("%d workers are left", all)
-		}
+		expect.Is(t, p.Close(ctx), nil)
+		all, _ := p.Running()
+		expect.True(t, all == 0, "%d workers are left", all)
 	})
 	return p
 }

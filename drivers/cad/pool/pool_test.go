@@ -47,9 +47,8 @@ func load(t testing.TB, w cad.Worker, workspace string, from, n int) {
 		l.Entries = append(l.Entries, model.Entry{WorkspaceID: workspace, Seq: from + i, Method: "m"})
 	}
 	expect.No(t, w.Load(t.Context(), l))
-	if got := w.Seq(workspace); got != from+n-1 {
-		t.Fatalf("seq %d, want %d", got, from+n-1)
-	}
+	got := w.Seq(workspace)
+	expect.Must(t, got == from+n-1, "seq %d, want %d", got, from+n-1)
 }
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
@@ -61,27 +60,21 @@ func TestAWorkspaceGoesWhereItIsLoaded(t *testing.T) {
 	load(t, b, "b", 1, 2)
 	load(t, b, "a", 1, 1)
 	first, second := pid(t, a), pid(t, b)
-	if first == second {
-		t.Fatal("two leases have one process")
-	}
+	expect.Must(t, first != second, "two leases have one process")
 	b.Release()
 	a.Release()
 	a.Release() // twice is no more than once
 	for range 3 {
 		b := take(t, p, site("b"))
 		a := take(t, p, site("a"))
-		if pid(t, a) != first || pid(t, b) != second || a.Seq("a") != 3 || b.Seq("b") != 2 {
-			t.Fatal("a workspace went elsewhere")
-		}
+		expect.Must(t, pid(t, a) == first && pid(t, b) == second && a.Seq("a") == 3 && b.Seq("b") == 2, "a workspace went elsewhere")
 		a.Release()
 		b.Release()
 	}
-	if _, err := a.Call(t.Context(), cad.Call{Method: "test.pid"}); err == nil || a.Seq("a") != 0 {
-		t.Errorf("used after its release: %v", err)
-	}
-	if all, busy := p.Running(); all != 2 || busy != 0 {
-		t.Errorf("%d workers, %d busy", all, busy)
-	}
+	_, err := a.Call(t.Context(), cad.Call{Method: "test.pid"})
+	expect.True(t, err != nil && a.Seq("a") == 0, "used after its release: %v", err)
+	all, busy := p.Running()
+	expect.True(t, all == 2 && busy == 0, "%d workers, %d busy", all, busy)
 }
 
 func TestAProcessServesOneTenantAndOneKernel(t *testing.T) {
@@ -95,13 +88,10 @@ func TestAProcessServesOneTenantAndOneKernel(t *testing.T) {
 		}
 		seen[id] = at
 		w.Release()
-		if all, _ := p.Running(); all > 3 {
-			t.Errorf("%d workers", all)
-		}
+		all, _ := p.Running()
+		expect.True(t, all <= 3, "%d workers", all)
 	}
-	if len(seen) < 4 {
-		t.Errorf("%d processes", len(seen))
-	}
+	expect.True(t, len(seen) >= 4, "%d processes", len(seen))
 }
 
 func TestNoMoreRunThanMay(t *testing.T) {
@@ -120,9 +110,7 @@ func TestNoMoreRunThanMay(t *testing.T) {
 				for old := highest.Load(); now > old && !highest.CompareAndSwap(old, now); old = highest.Load() {
 				}
 				_, err = w.Call(t.Context(), cad.Call{Method: "test.pid"})
-				if err != nil {
-					t.Error(err)
-				}
+				expect.Is(t, err, nil)
 				busy.Add(-1)
 				w.Release()
 			})
@@ -146,9 +134,7 @@ func TestResizeEndsWhatIsTooMuchAndServesWhoWaits(t *testing.T) {
 	got := make(chan cad.Worker)
 	go func() {
 		w, err := p.Lease(context.Background(), site("d"))
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, err, nil)
 		got <- w
 	}()
 	expect.Await(t, "it waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
@@ -174,9 +160,7 @@ func TestAnIdleWorkerEnds(t *testing.T) {
 	id := pid(t, w)
 	w.Release()
 	expect.Await(t, "it ends", func() bool { all, _ := p.Running(); return all == 0 })
-	if alive(id) {
-		t.Error("the process is still there")
-	}
+	expect.True(t, !alive(id), "the process is still there")
 	take(t, p, site("a")).Release()
 }
 
@@ -238,15 +222,12 @@ func TestAWorkerThatIsLostSaysWhyAndIsReplaced(t *testing.T) {
 		load(t, w, "a", 1, 1)
 		id := pid(t, w)
 		_, err := w.Call(t.Context(), cad.Call{Method: c.method})
-		if fault := (*cad.Fault)(nil); err == nil || errors.As(err, &fault) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.method, err, c.says)
-		}
+		fault := (*cad.Fault)(nil)
+		expect.True(t, err != nil && !errors.As(err, &fault) && strings.Contains(err.Error(), c.says), "%s: %v, want %q", c.method, err, c.says)
 		expect.Is(t, w.Seq("a"), 0, "it is said to hold something still")
 		w.Release()
 		next := take(t, p, site("a"))
-		if pid(t, next) == id {
-			t.Errorf("%s: the process goes on", c.method)
-		}
+		expect.True(t, pid(t, next) != id, "%s: the process goes on", c.method)
 		next.Release()
 		expect.Await(t, "it ends", func() bool { return !alive(id) })
 	}
@@ -262,9 +243,7 @@ func TestAWorkerKilledWhileIdleIsReplacedUnseen(t *testing.T) {
 		expect.No(t, syscall.Kill(id, syscall.SIGKILL))
 		expect.Await(t, "it is missed", func() bool { all, _ := p.Running(); return all == 0 })
 		w = take(t, p, site("a"))
-		if w.Seq("a") != 0 || pid(t, w) == id {
-			t.Error("the dead process was leased")
-		}
+		expect.True(t, w.Seq("a") == 0 && pid(t, w) != id, "the dead process was leased")
 		w.Release()
 	}
 }
@@ -291,9 +270,8 @@ func TestProgressIsTold(t *testing.T) {
 	_, err := w.Call(t.Context(), cad.Call{Method: "test.progress", Progress: func(percent float64, stage string) {
 		told = append(told, fmt.Sprint(percent, stage))
 	}})
-	if got := strings.Join(told, " "); err != nil || got != "30s1 60s2 90s3" {
-		t.Errorf("told %q (%v)", got, err)
-	}
+	got := strings.Join(told, " ")
+	expect.True(t, err == nil && got == "30s1 60s2 90s3", "told %q (%v)", got, err)
 }
 
 func TestAWorkerKeepsNoMoreWorkspacesThanItMay(t *testing.T) {
@@ -337,17 +315,14 @@ func TestAWorkerThatGrewIsReplaced(t *testing.T) {
 	for range leastLeases - 1 {
 		w.Release()
 		w = take(t, p, site("a"))
-		if pid(t, w) != id {
-			t.Fatal("it was replaced too soon")
-		}
+		expect.Must(t, pid(t, w) == id, "it was replaced too soon")
 	}
 	w.Release()
 	expect.Await(t, "it ends", func() bool { return !alive(id) })
 	w = take(t, p, site("a"))
 	defer w.Release()
-	if err := grow(16 << 30); err == nil || !strings.Contains(err.Error(), "said: fatal error: ") {
-		t.Errorf("more than the limit: %v", err)
-	}
+	err := grow(16 << 30)
+	expect.True(t, err != nil && strings.Contains(err.Error(), "said: fatal error: "), "more than the limit: %v", err)
 }
 
 func TestWhatCanNotBeginSaysWhy(t *testing.T) {
@@ -392,9 +367,7 @@ func TestKernelsTellWhatThereIs(t *testing.T) {
 		expect.Is(t, got, "[{embedded  } {occt  python can't import FreeCAD}]")
 	}
 	take(t, p, site("a")).Release()
-	if k := p.Kernels()[0]; k.Version != "fake 1" {
-		t.Errorf("version %q", k.Version)
-	}
+	expect.Is(t, p.Kernels()[0].Version, "fake 1", "version")
 	expect.Is(t, looked, 1, "looked")
 }
 
@@ -416,9 +389,7 @@ func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {
 	for range 2 {
 		expect.Fails(t, <-failed, "it went on")
 	}
-	if alive(id) {
-		t.Error("the process is still there")
-	}
+	expect.True(t, !alive(id), "the process is still there")
 	_, err := p.Lease(t.Context(), site("c"))
 	expect.Is(t, core.AsError(err).Code, core.Unavailable, "lease of a closed pool")
 	w.Release()

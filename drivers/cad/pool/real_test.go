@@ -74,9 +74,7 @@ func TestAWorkspaceOutlivesItsProcess(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	again, err := model.Load(j.entries)
-	if err != nil || again.Seq() != 4 || again.Len() != 1 {
-		t.Errorf("the journal: %v", err)
-	}
+	expect.True(t, err == nil && again.Seq() == 4 && again.Len() == 1, "the journal: %v", err)
 }
 
 // What a worker that works reserves and holds, against its limits.
@@ -91,9 +89,7 @@ func TestTheLimitsLeaveRoomForWork(t *testing.T) {
 	defer w.Release()
 	held := w.(*lease).w.resident()
 	t.Logf("a worker with %d solids holds %d MiB", 6, held>>20)
-	if held == 0 || held > p.opt.Resident {
-		t.Errorf("it may hold %d MiB", p.opt.Resident>>20)
-	}
+	expect.True(t, held != 0 && held <= p.opt.Resident, "it may hold %d MiB", p.opt.Resident>>20)
 }
 
 func BenchmarkOperation(b *testing.B) {

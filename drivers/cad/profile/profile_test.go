@@ -16,9 +16,7 @@ type pt = profile.Point
 
 func within(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 1e-9*math.Max(1, math.Abs(want)) {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	expect.True(t, math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want)), "%s is %v, want %v", what, got, want)
 }
 
 // segments are those of shapes, to be put together again.
@@ -74,9 +72,7 @@ func TestSegmentsInAnyOrderBecomeLoopsAndHoles(t *testing.T) {
 			}
 		}
 		s := expect.Of(profile.New(all...))(t)
-		if len(s.Loops) != 4 {
-			t.Fatalf("%d loops, want 4", len(s.Loops))
-		}
+		expect.Must(t, len(s.Loops) == 4, "%d loops, want 4", len(s.Loops))
 		within(t, "area", s.Area(), want)
 	}
 }
@@ -86,9 +82,7 @@ func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 	last := 0.0
 	for _, tolerance := range []float64{1, 0.1, 0.01, 0.001, 0.0001} {
 		loops, sag, err := s.Facet(tolerance)
-		if err != nil || sag > tolerance || sag <= 0 {
-			t.Fatalf("tolerance %v: sag %v, %v", tolerance, sag, err)
-		}
+		expect.Must(t, err == nil && sag <= tolerance && sag > 0, "tolerance %v: sag %v, %v", tolerance, sag, err)
 		area := 0.0
 		for i, p := range loops[0] {
 			q := loops[0][(i+1)%len(loops[0])]
@@ -101,9 +95,8 @@ func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 		last = missing
 	}
 	square := expect.Of(profile.Rectangle(pt{0, 0}, 1, 1))(t)
-	if loops, sag, err := square.Facet(5); err != nil || sag != 0 || len(loops[0]) != 4 {
-		t.Errorf("a square has %d corners, sag %v, %v", len(loops[0]), sag, err)
-	}
+	loops, sag, err := square.Facet(5)
+	expect.True(t, err == nil && sag == 0 && len(loops[0]) == 4, "a square has %d corners, sag %v, %v", len(loops[0]), sag, err)
 }
 
 func TestBoundsHoldTheBulgeOfArcs(t *testing.T) {
@@ -117,9 +110,7 @@ func TestBoundsHoldTheBulgeOfArcs(t *testing.T) {
 	} {
 		low, high := profile.Loop{profile.Arc(pt{0, 0}, 2, 0, c.sweep)}.Bounds()
 		for _, d := range []float64{low.X - c.low.X, low.Y - c.low.Y, high.X - c.high.X, high.Y - c.high.Y} {
-			if math.Abs(d) > 1e-9 {
-				t.Errorf("%s: %v to %v", name, low, high)
-			}
+			expect.True(t, math.Abs(d) <= 1e-9, "%s: %v to %v", name, low, high)
 		}
 	}
 }

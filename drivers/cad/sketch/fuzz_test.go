@@ -41,14 +41,10 @@ func FuzzSolve(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		r := expect.Of(s.Solve(ctx))(t)
-		if r.DegreesOfFreedom < 0 || r.Solved == (len(r.Conflicts) > 0) {
-			t.Errorf("%+v", r)
-		}
+		expect.True(t, r.DegreesOfFreedom >= 0 && r.Solved != (len(r.Conflicts) > 0), "%+v", r)
 		after := places(t, s)
 		for i := range after {
-			if math.IsNaN(after[i]) || !r.Solved && after[i] != before[i] {
-				t.Fatalf("%+v moved %v to %v", r, before, after)
-			}
+			expect.Must(t, !math.IsNaN(after[i]) && (r.Solved || after[i] == before[i]), "%+v moved %v to %v", r, before, after)
 		}
 		for _, c := range s.Constraints() {
 			if off, err := s.Error(c.ID); r.Solved && (err != nil || off > 1e-6) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 // tied is a system of random equations over a few variables each, some of which
@@ -78,14 +80,11 @@ func TestDependentEquationsAreThoseInTheSpanOfEarlierOnes(t *testing.T) {
 	for range 300 {
 		s, rows := tied(r, 2+r.IntN(30), 1+r.IntN(60))
 		want := orthogonal(rows)
-		if got := s.dependence(make([]float64, s.n)); !slices.Equal(got, want) {
-			t.Fatalf("equations %v depend on earlier ones, want %v\n%v", got, want, rows)
-		}
+		got := s.dependence(make([]float64, s.n))
+		expect.Must(t, slices.Equal(got, want), "equations %v depend on earlier ones, want %v\n%v", got, want, rows)
 		found += len(want)
 	}
-	if found < 1000 {
-		t.Errorf("only %d dependent equations were tried", found)
-	}
+	expect.True(t, found >= 1000, "only %d dependent equations were tried", found)
 }
 
 func TestProfilesSolveAndStayNarrow(t *testing.T) {
@@ -115,13 +114,9 @@ func TestProfilesSolveAndStayNarrow(t *testing.T) {
 				g[w.position[i]] += a * dot(row, want)
 			}
 		}
-		if !w.matrix.solve(g, damping, w.factor, x) {
-			t.Fatal("the matrix is not positive")
-		}
+		expect.Must(t, w.matrix.solve(g, damping, w.factor, x), "the matrix is not positive")
 		for i, v := range want {
-			if math.Abs(x[w.position[i]]-v) > 1e-9 {
-				t.Fatalf("x is %v, want %v", x, want)
-			}
+			expect.Must(t, math.Abs(x[w.position[i]]-v) <= 1e-9, "x is %v, want %v", x, want)
 		}
 	}
 	// A chain whose variables are numbered at random.
@@ -133,8 +128,7 @@ func TestProfilesSolveAndStayNarrow(t *testing.T) {
 	}
 	position := near(n, ties)
 	for _, one := range ties {
-		if a, b := position[one[0]], position[one[1]]; a-b > 1 || b-a > 1 {
-			t.Fatalf("neighbours lie at %d and %d", a, b)
-		}
+		a, b := position[one[0]], position[one[1]]
+		expect.Must(t, a-b <= 1 && b-a <= 1, "neighbours lie at %d and %d", a, b)
 	}
 }

@@ -94,22 +94,17 @@ const rectangle = `
 
 func TestARectangleLosesItsFreedomStepByStep(t *testing.T) {
 	s := draw(t, quad)
-	if r := solve(t, s); r.DegreesOfFreedom != 8 {
-		t.Errorf("four free points have %d degrees of freedom", r.DegreesOfFreedom)
-	}
+	expect.Is(t, solve(t, s).DegreesOfFreedom, 8, "four free points have degrees of freedom")
 	demand(t, s, rectangle)
-	if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 2 || len(r.Redundant) != 0 {
-		t.Errorf("a rectangle that may move: %+v", r)
-	}
+	r := solve(t, s)
+	expect.True(t, r.Solved && r.DegreesOfFreedom == 2 && len(r.Redundant) == 0, "a rectangle that may move: %+v", r)
 	demand(t, s, "fixed a")
-	if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 0 {
-		t.Errorf("a fixed rectangle: %+v", r)
-	}
+	r = solve(t, s)
+	expect.True(t, r.Solved && r.DegreesOfFreedom == 0, "a fixed rectangle: %+v", r)
 	a, _ := s.At("a")
 	c, _ := s.At("c")
-	if x, y := c.Points[0][0]-a.Points[0][0], c.Points[0][1]-a.Points[0][1]; math.Abs(x-10) > 1e-8 || math.Abs(y-5) > 1e-8 {
-		t.Errorf("its corners are %v, %v apart", x, y)
-	}
+	x, y := c.Points[0][0]-a.Points[0][0], c.Points[0][1]-a.Points[0][1]
+	expect.True(t, math.Abs(x-10) <= 1e-8 && math.Abs(y-5) <= 1e-8, "its corners are %v, %v apart", x, y)
 }
 
 func TestRedundantConstraintsAreNamed(t *testing.T) {
@@ -120,9 +115,8 @@ func TestRedundantConstraintsAreNamed(t *testing.T) {
 		perpendicular ab bc
 	`)
 	r := solve(t, s)
-	if want := []string{"parallel-ab-cd", "distance-cd-10", "perpendicular-ab-bc"}; !r.Solved || !slices.Equal(r.Redundant, want) || r.DegreesOfFreedom != 2 {
-		t.Errorf("got %+v, want %v redundant", r, want)
-	}
+	want := []string{"parallel-ab-cd", "distance-cd-10", "perpendicular-ab-bc"}
+	expect.True(t, r.Solved && slices.Equal(r.Redundant, want) && r.DegreesOfFreedom == 2, "got %+v, want %v redundant", r, want)
 }
 
 func TestConflictsNameThoseThatDisagreeAndChangeNothing(t *testing.T) {
@@ -135,9 +129,8 @@ func TestConflictsNameThoseThatDisagreeAndChangeNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := draw(t, quad)
 			demand(t, s, c.demands)
-			if r := solve(t, s); !r.Solved {
-				t.Fatalf("without the extra one: %+v", r)
-			}
+			r := solve(t, s)
+			expect.Must(t, r.Solved, "without the extra one: %+v", r)
 			before, _ := s.At("c")
 			f := strings.Fields(c.extra)
 			one := sketch.Constraint{ID: strings.Join(f, "-"), Type: sketch.Type(f[0]), Entities: f[1:]}
@@ -150,12 +143,10 @@ func TestConflictsNameThoseThatDisagreeAndChangeNothing(t *testing.T) {
 			if !errors.Is(err, core.Kind(core.Conflict)) || strings.Join(r.Conflicts, " ") != c.want {
 				t.Errorf("got %v and %v, want %v", err, r.Conflicts, c.want)
 			}
-			if after, _ := s.At("c"); after.Points[0] != before.Points[0] {
-				t.Errorf("a refused constraint moved c from %v to %v", before, after)
-			}
-			if r := solve(t, s); !r.Solved {
-				t.Errorf("afterwards: %+v", r)
-			}
+			after, _ := s.At("c")
+			expect.True(t, after.Points[0] == before.Points[0], "a refused constraint moved c from %v to %v", before, after)
+			r = solve(t, s)
+			expect.True(t, r.Solved, "afterwards: %+v", r)
 		})
 	}
 }
@@ -220,9 +211,8 @@ func TestEveryTypeOfConstraintHoldsAfterSolving(t *testing.T) {
 			if !r.Solved || len(r.Redundant) != 0 || free-r.DegreesOfFreedom != c.takes {
 				t.Errorf("took %d degrees of freedom, want %d: %+v", free-r.DegreesOfFreedom, c.takes, r)
 			}
-			if off, err := s.Error(s.Constraints()[0].ID); err != nil || off > 1e-8 {
-				t.Errorf("it is off by %v, %v", off, err)
-			}
+			off, err := s.Error(s.Constraints()[0].ID)
+			expect.True(t, err == nil && off <= 1e-8, "it is off by %v, %v", off, err)
 		})
 	}
 }
@@ -237,14 +227,12 @@ func TestArcsStayArcsAndMeetLinesSmoothly(t *testing.T) {
 		arc k o q w
 	`)
 	demand(t, s, "fixed o\nradius k 5\ntangent l k\nhorizontal o p\ndistance o p 13\nvertical o w")
-	if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 0 {
-		t.Fatalf("%+v", r)
-	}
+	r := solve(t, s)
+	expect.Must(t, r.Solved && r.DegreesOfFreedom == 0, "%+v", r)
 	g, _ := s.At("k")
 	for _, p := range g.Points[1:] {
-		if d := math.Hypot(p[0], p[1]); math.Abs(d-5) > 1e-8 {
-			t.Errorf("an end lies at a distance of %v", d)
-		}
+		d := math.Hypot(p[0], p[1])
+		expect.True(t, math.Abs(d-5) <= 1e-8, "an end lies at a distance of %v", d)
 	}
 	if l, _ := s.At("l"); math.Abs(math.Hypot(l.Points[0][0]-l.Points[1][0], l.Points[0][1]-l.Points[1][1])-12) > 1e-7 {
 		t.Errorf("the tangent from 13 to a circle of 5 is %v, want 12 long", l.Points)
@@ -264,13 +252,11 @@ func TestALineThatTurnsKeepsItsLength(t *testing.T) {
 			t.Run(fmt.Sprint(far, " ", c.demand), func(t *testing.T) {
 				s := draw(t, fmt.Sprintf("point p 0 0\npoint q %d 0\nline base p q\npoint a 0 5\npoint b %s\nline l a b", far, c.end))
 				demand(t, s, "fixed base\n"+c.demand)
-				if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 3 {
-					t.Fatalf("%+v", r)
-				}
+				r := solve(t, s)
+				expect.Must(t, r.Solved && r.DegreesOfFreedom == 3, "%+v", r)
 				l, _ := s.At("l")
-				if got := math.Hypot(l.Points[1][0]-l.Points[0][0], l.Points[1][1]-l.Points[0][1]); got < 9.9 || got > 12 {
-					t.Errorf("10 became %v", got)
-				}
+				got := math.Hypot(l.Points[1][0]-l.Points[0][0], l.Points[1][1]-l.Points[0][1])
+				expect.True(t, got >= 9.9 && got <= 12, "10 became %v", got)
 			})
 		}
 	}
@@ -280,14 +266,11 @@ func TestPointsWithoutADistanceAreOne(t *testing.T) {
 	for _, size := range []string{"0.5", "1", "20", "90000"} {
 		s := draw(t, "point a 0 0\npoint b "+size+" 0\npoint c "+size+" 0.1")
 		demand(t, s, "distance b c 0")
-		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 4 || len(r.Redundant) > 0 {
-			t.Errorf("size %s: %+v", size, r)
-		}
+		r := solve(t, s)
+		expect.True(t, r.Solved && r.DegreesOfFreedom == 4 && len(r.Redundant) == 0, "size %s: %+v", size, r)
 		b, _ := s.At("b")
 		c, _ := s.At("c")
-		if apart(b, c) > 1e-8 {
-			t.Errorf("size %s: %v and %v", size, b, c)
-		}
+		expect.True(t, apart(b, c) <= 1e-8, "size %s: %v and %v", size, b, c)
 	}
 }
 
@@ -309,9 +292,8 @@ func TestWhatLiesInOnePlaceCanBeSetApart(t *testing.T) {
 		t.Run(c.demand, func(t *testing.T) {
 			s := draw(t, "point a 1 1\npoint b 1 1\npoint far 20 0\ncircle k b 5\ncircle m a 3")
 			demand(t, s, c.demand)
-			if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != c.free {
-				t.Fatalf("%+v", r)
-			}
+			r := solve(t, s)
+			expect.Must(t, r.Solved && r.DegreesOfFreedom == c.free, "%+v", r)
 			a, _ := s.At("a")
 			b, _ := s.At("b")
 			k, _ := s.At("k")
@@ -327,12 +309,10 @@ func TestAnArcMeetsALineSmoothlyHoweverTheyWereJoined(t *testing.T) {
 	for _, joined := range []string{"coincident q w", "distance q w 0"} {
 		s := draw(t, "point o 0 0\npoint w 5 0\npoint v 0 5\narc k o w v\npoint p 9 -7\npoint q 5.2 0.1\nline l p q")
 		demand(t, s, "fixed k\n"+joined+"\ntangent l k")
-		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 1 || len(r.Redundant) > 0 {
-			t.Errorf("%s: %+v", joined, r)
-		}
-		if l, _ := s.At("l"); math.Abs(l.Points[0][0]-5) > 1e-7 {
-			t.Errorf("%s: %v", joined, l)
-		}
+		r := solve(t, s)
+		expect.True(t, r.Solved && r.DegreesOfFreedom == 1 && len(r.Redundant) == 0, "%s: %+v", joined, r)
+		l, _ := s.At("l")
+		expect.True(t, math.Abs(l.Points[0][0]-5) <= 1e-7, "%s: %v", joined, l)
 	}
 }
 
@@ -344,27 +324,22 @@ func TestSolvingFromNearbyStartsReachesTheSameShape(t *testing.T) {
 			expect.No(t, s.Move(id, at[0]+3*random.Float64()-1.5, at[1]+3*random.Float64()-1.5))
 		}
 		demand(t, s, rectangle)
-		if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 2 {
-			t.Fatalf("%+v", r)
-		}
+		r := solve(t, s)
+		expect.Must(t, r.Solved && r.DegreesOfFreedom == 2, "%+v", r)
 		a, _ := s.At("a")
 		c, _ := s.At("c")
-		if d := math.Hypot(c.Points[0][0]-a.Points[0][0], c.Points[0][1]-a.Points[0][1]); math.Abs(d-math.Sqrt(125)) > 1e-7 {
-			t.Fatalf("the diagonal is %v", d)
-		}
+		d := math.Hypot(c.Points[0][0]-a.Points[0][0], c.Points[0][1]-a.Points[0][1])
+		expect.Must(t, math.Abs(d-math.Sqrt(125)) <= 1e-7, "the diagonal is %v", d)
 	}
 }
 
 func TestApplyTellsWhatItTook(t *testing.T) {
 	s := draw(t, quad)
 	r, err := s.Apply(t.Context(), sketch.Constraint{ID: "1", Type: sketch.Coincident, Entities: []string{"a", "c"}})
-	if err != nil || r.Removed != 2 || r.DegreesOfFreedom != 6 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	expect.True(t, err == nil && r.Removed == 2 && r.DegreesOfFreedom == 6, "%+v, %v", r, err)
 	expect.No(t, s.Remove("1"))
-	if r := solve(t, s); r.DegreesOfFreedom != 8 {
-		t.Errorf("removed: %+v", r)
-	}
+	r = solve(t, s)
+	expect.True(t, r.DegreesOfFreedom == 8, "removed: %+v", r)
 }
 
 func TestBadInputIsRefused(t *testing.T) {
@@ -438,9 +413,8 @@ func ring(t testing.TB, n int) *sketch.Sketch {
 
 func TestALoopOf60SegmentsCloses(t *testing.T) {
 	s := ring(t, 60)
-	if r := solve(t, s); !r.Solved || r.DegreesOfFreedom != 1 || len(r.Redundant) != 0 {
-		t.Errorf("%+v", r)
-	}
+	r := solve(t, s)
+	expect.True(t, r.Solved && r.DegreesOfFreedom == 1 && len(r.Redundant) == 0, "%+v", r)
 }
 
 func BenchmarkRectangle(b *testing.B) {

@@ -16,26 +16,21 @@ func TestACellTrustsItsOwnAuthorityOnly(t *testing.T) {
 	made := func() (*ca.Authority, *x509.CertPool) {
 		a := expect.Of(ca.New())(t)
 		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(a.Certificate()) {
-			t.Fatal("no certificate")
-		}
+		expect.Must(t, pool.AppendCertsFromPEM(a.Certificate()), "no certificate")
 		return a, pool
 	}
 	a, trusted := made()
 	_, other := made()
 	for host, wrong := range map[string]string{"api.example": "example", "127.0.0.1": "127.0.0.2", "::1": "api.example"} {
 		c := expect.Of(a.Leaf(host))(t)
-		if again, _ := a.Leaf(host); again != c {
-			t.Error("it is kept")
-		}
+		again, _ := a.Leaf(host)
+		expect.True(t, again == c, "it is kept")
 		expect.Of(c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: host}))(t)
 		_, err := c.Leaf.Verify(x509.VerifyOptions{Roots: trusted, DNSName: wrong})
 		expect.Fails(t, err, "a certificate for", host, "is good for", wrong)
 		_, err = c.Leaf.Verify(x509.VerifyOptions{Roots: other, DNSName: host})
 		expect.Fails(t, err, "another cell trusts it")
-		if time.Until(c.Leaf.NotAfter) > 25*time.Hour || c.Leaf.IsCA {
-			t.Errorf("%v %v", c.Leaf.NotAfter, c.Leaf.IsCA)
-		}
+		expect.True(t, time.Until(c.Leaf.NotAfter) <= 25*time.Hour && !c.Leaf.IsCA, "%v %v", c.Leaf.NotAfter, c.Leaf.IsCA)
 	}
 	for i := range 600 {
 		expect.Of(a.Leaf(fmt.Sprintf("h%d.example", i)))(t)
@@ -51,7 +46,6 @@ func TestTheBundleHoldsWhatTheMachineTrusts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("SSL_CERT_FILE", roots)
-	if got, want := string(a.Bundle()), string(whole)+string(a.Certificate()); got != want {
-		t.Errorf("%s\nis not\n%s", got, want)
-	}
+	got, want := string(a.Bundle()), string(whole)+string(a.Certificate())
+	expect.True(t, got == want, "%s\nis not\n%s", got, want)
 }

@@ -24,9 +24,8 @@ func TestAnAgentsLinksLeadTheSkeletonNowhere(t *testing.T) {
 	expect.No(t, os.Symlink(outside, filepath.Join(path, ".tool")))
 	h := Home{Options: Options{Skeleton: skeleton}, Path: path}
 	expect.Fails(t, h.Furnish(), "the home was filled through a link that leads out of it")
-	if left, err := os.ReadDir(outside); err != nil || len(left) > 0 {
-		t.Errorf("%v was written outside: %v", left, err)
-	}
+	left, err := os.ReadDir(outside)
+	expect.True(t, err == nil && len(left) == 0, "%v was written outside: %v", left, err)
 }
 
 func TestALoginHoldsNothingOfTheEngine(t *testing.T) {
@@ -51,9 +50,8 @@ func TestOnlyHomesOfAgentsAreKept(t *testing.T) {
 	if !there(Of(state, ada)) || !there(shared) || there(Of(state, eve)) {
 		t.Error("ada, eve, shared:", there(Of(state, ada)), there(Of(state, eve)), there(shared))
 	}
-	if err := Forget(state, ada); err != nil || there(Of(state, ada)) {
-		t.Error("a deleted agent's home is there", err)
-	}
+	err := Forget(state, ada)
+	expect.True(t, err == nil && !there(Of(state, ada)), "a deleted agent's home is there %v", err)
 }
 
 // TestAHomeStaysAwayThoughWhatDiesWritesToIt has a process that makes its home
@@ -78,7 +76,6 @@ func TestAHomeStaysAwayThoughWhatDiesWritesToIt(t *testing.T) {
 	}()
 	expect.No(t, Forget(state, ada))
 	<-done
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("it is back: %v", err)
-	}
+	_, err := os.Stat(dir)
+	expect.True(t, os.IsNotExist(err), "it is back: %v", err)
 }

@@ -38,18 +38,14 @@ func TestWhatIsJudgedIsReadOnceAndKept(t *testing.T) {
 	if len(files) != 2 || files[0].Path != "job.sh" || files[0].SHA256 != sum([]byte("echo hi\n")) || files[0].Size != 8 || files[0].Mode != "0755" || !files[0].Runs || files[1].Runs {
 		t.Fatalf("%+v", files)
 	}
-	if got, ok := k.Content(tenant, files[0].SHA256); !ok || string(got) != "echo hi\n" {
-		t.Errorf("%q, %v", got, ok)
-	}
-	if _, ok := k.Content(tenant, files[1].SHA256); ok {
-		t.Error("what is no text is kept")
-	}
-	if _, ok := k.Content("t_other", files[0].SHA256); ok {
-		t.Error("another tenant reads it")
-	}
-	if _, ok := k.Content(tenant, "../"+tenant+"/"+files[0].SHA256); ok {
-		t.Error("a path is a digest")
-	}
+	got, ok := k.Content(tenant, files[0].SHA256)
+	expect.True(t, ok && string(got) == "echo hi\n", "%q, %v", got, ok)
+	_, ok = k.Content(tenant, files[1].SHA256)
+	expect.True(t, !ok, "what is no text is kept")
+	_, ok = k.Content("t_other", files[0].SHA256)
+	expect.True(t, !ok, "another tenant reads it")
+	_, ok = k.Content(tenant, "../"+tenant+"/"+files[0].SHA256)
+	expect.True(t, !ok, "a path is a digest")
 }
 
 func TestALargeFileIsNotBound(t *testing.T) {
@@ -73,32 +69,25 @@ func TestTheCopiesAreWhatWasJudged(t *testing.T) {
 	line := named.Line{Argv: []string{"./link.sh", "--config", "conf"}, Dir: dir}
 	files := k.Look(tenant, line)
 	set, err := k.Take(dir, files, nil)
-	if err != nil || len(set.Pins) != 2 {
-		t.Fatalf("%+v, %v", set, err)
-	}
-	if p := set.Pins[0]; p.Path != job || filepath.Base(p.Copy) != "link.sh" {
-		t.Errorf("%+v", p)
-	}
+	expect.Must(t, err == nil && len(set.Pins) == 2, "%+v, %v", set, err)
+	p := set.Pins[0]
+	expect.True(t, p.Path == job && filepath.Base(p.Copy) == "link.sh", "%+v", p)
 	for i, perm := range []os.FileMode{0o500, 0o400} {
-		if info, err := os.Stat(set.Pins[i].Copy); err != nil || info.Mode().Perm() != perm {
-			t.Errorf("%v, %v", info, err)
-		}
+		info, err := os.Stat(set.Pins[i].Copy)
+		expect.True(t, err == nil && info.Mode().Perm() == perm, "%v, %v", info, err)
 	}
-	if info, err := os.Stat(set.dir); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("%v, %v", info, err)
-	}
+	info, err := os.Stat(set.dir)
+	expect.True(t, err == nil && info.Mode().Perm() == 0o700, "%v, %v", info, err)
 	expect.No(t, Verify(set.Pins))
 	put(t, job, "echo no\n", 0o755)
-	if err := Verify(set.Pins); !errors.Is(err, judge.ErrChanged) || !strings.Contains(err.Error(), "job.sh is not what was judged") {
-		t.Error(err)
-	}
+	err = Verify(set.Pins)
+	expect.True(t, errors.Is(err, judge.ErrChanged) && strings.Contains(err.Error(), "job.sh is not what was judged"), "%v", err)
 	_, err = k.Take(dir, files, nil)
 	expect.Err(t, err, judge.ErrChanged)
 	set.Release()
 	set.Release()
-	if left, _ := filepath.Glob(filepath.Join(k.runs, "*")); len(left) != 0 {
-		t.Errorf("left: %q", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(k.runs, "*"))
+	expect.True(t, len(left) == 0, "left: %q", left)
 }
 
 func TestEveryWayToChangeAFileIsSeen(t *testing.T) {
@@ -117,9 +106,8 @@ func TestEveryWayToChangeAFileIsSeen(t *testing.T) {
 			change(t, job)
 			_, err := k.Take(dir, files, nil)
 			expect.Err(t, err, judge.ErrChanged)
-			if again := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir}); judge.SameFiles(files, again) {
-				t.Errorf("%+v", again)
-			}
+			again := k.Look(tenant, named.Line{Argv: []string{"./job.sh"}, Dir: dir})
+			expect.True(t, !judge.SameFiles(files, again), "%+v", again)
 		})
 	}
 }
@@ -143,9 +131,8 @@ func TestWhatAFormerEngineLeftIsSwept(t *testing.T) {
 	expect.No(t, k.Sweep())
 	_, err := os.Stat(set.Pins[0].Copy)
 	expect.Fails(t, err, "a copy is left")
-	if _, ok := k.Content(tenant, files[0].SHA256); !ok {
-		t.Error("what was shown is gone")
-	}
+	_, ok := k.Content(tenant, files[0].SHA256)
+	expect.True(t, ok, "what was shown is gone")
 }
 
 func TestWhatIsKeptIsBounded(t *testing.T) {
@@ -158,25 +145,19 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		k.keep(tenant, last, data)
 	}
 	entries, err := os.ReadDir(filepath.Join(k.dir, "seen", tenant))
-	if err != nil || len(entries) > maxShelf/maxKept {
-		t.Errorf("%d are kept, %v", len(entries), err)
-	}
-	if _, ok := k.Content(tenant, last); !ok {
-		t.Error("the newest is gone")
-	}
+	expect.True(t, err == nil && len(entries) <= maxShelf/maxKept, "%d are kept, %v", len(entries), err)
+	_, ok := k.Content(tenant, last)
+	expect.True(t, ok, "the newest is gone")
 }
 
 func TestNoKeeperBindsNothing(t *testing.T) {
 	var k *Keeper
-	if files := k.Look(tenant, named.Line{Argv: []string{"sh", "x"}, Dir: "/"}); files != nil {
-		t.Errorf("%+v", files)
-	}
-	if set, err := k.Take("/", nil, nil); err != nil || set == nil {
-		t.Errorf("%v, %v", set, err)
-	}
-	if _, ok := k.Content(tenant, "x"); ok || k.Sweep() != nil {
-		t.Error("it keeps something")
-	}
+	files := k.Look(tenant, named.Line{Argv: []string{"sh", "x"}, Dir: "/"})
+	expect.True(t, files == nil, "%+v", files)
+	set, err := k.Take("/", nil, nil)
+	expect.True(t, err == nil && set != nil, "%v, %v", set, err)
+	_, ok := k.Content(tenant, "x")
+	expect.True(t, !ok && k.Sweep() == nil, "it keeps something")
 }
 
 func BenchmarkLook(b *testing.B) {

@@ -62,9 +62,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 	cmd := exec.Command("node", filepath.Join(reader, "read.mjs"), path)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &stderr)
-	}
+	expect.No(t, err, &stderr)
 	var want strings.Builder
 	for _, e := range events {
 		fmt.Fprintln(&want, e.EventID)
@@ -81,12 +79,10 @@ func TestAnEventsBlockIsNamedByItsID(t *testing.T) {
 	for i, codec := range []int{codecDAGJSON, codecRaw} {
 		e := events[i]
 		c := cidOf(codec, e.Canonical())
-		if id := hex.EncodeToString([]byte(c[len(c)-sha256.Size:])); id != e.EventID || codecFor(e.Canonical()) != codec {
-			t.Errorf("event %s has the CID %s with digest %s", e.EventID, c, id)
-		}
-		if block, err := a.block(c); err != nil || !bytes.Equal(block, e.Canonical()) {
-			t.Errorf("%s: %s %v", c, block, err)
-		}
+		id := hex.EncodeToString([]byte(c[len(c)-sha256.Size:]))
+		expect.True(t, id == e.EventID && codecFor(e.Canonical()) == codec, "event %s has the CID %s with digest %s", e.EventID, c, id)
+		block, err := a.block(c)
+		expect.True(t, err == nil && bytes.Equal(block, e.Canonical()), "%s: %s %v", c, block, err)
 	}
 	// A CID that other tools give the same block (sha2-256, dag-json, base32).
 	expect.Is(t, cidOf(codecDAGJSON, []byte(`{}`)).String(), "baguqeeraiqjw7i2vwntyuekgvulpp2det2kpwt6cd7tx5ayqybqpmhfk76fa")

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 )
 
 func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
@@ -33,12 +34,9 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 		}
 		erased += uint64(n)
 	}
-	if erased < 5 {
-		t.Fatalf("%d events were erased", erased)
-	}
-	if d, err := r.ledger.Reconcile(t.Context(), from.Tenant); err != nil || len(d) > 0 {
-		t.Error(d, err)
-	}
+	expect.Must(t, erased >= 5, "%d events were erased", erased)
+	d, err := r.ledger.Reconcile(t.Context(), from.Tenant)
+	expect.True(t, err == nil && len(d) == 0, "%v %v", d, err)
 	now, err := r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}})
 	r.no(err)
 	for i, e := range now.Items {
@@ -46,9 +44,8 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 			t.Fatalf("%s became %s", all.Items[i].Event.JSON(), e.Event.JSON())
 		}
 		if e.Event.Erased != nil {
-			if _, err := dag.Parse(e.Event.JSON()); core.AsError(err).Code != core.InvalidInput {
-				t.Errorf("an erased event can be emitted: %v", err)
-			}
+			_, err := dag.Parse(e.Event.JSON())
+			expect.True(t, core.AsError(err).Code == core.InvalidInput, "an erased event can be emitted: %v", err)
 		}
 	}
 	want := r.dump(from.Tenant)
@@ -58,18 +55,14 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 		r.no(err)
 		to := r.tenant()
 		got, err := r.Import(t.Context(), to, name, dest)
-		if err != nil || got.Erased != erased || got.New != got.Events {
-			t.Fatalf("%s: %+v: %v", name, got, err)
-		}
+		expect.Must(t, err == nil && got.Erased == erased && got.New == got.Events, "%s: %+v: %v", name, got, err)
 		if now := r.dump(to.Tenant); now != want {
 			t.Errorf("%s: another record:\n%s", name, firstDifference(want, now))
 		}
 	}
 	// What was erased does not come back with an older export.
 	got, err := r.Import(t.Context(), from, "jsonl", whole)
-	if err != nil || got.New != 0 {
-		t.Errorf("%+v: %v", got, err)
-	}
+	expect.True(t, err == nil && got.New == 0, "%+v: %v", got, err)
 	if now := r.dump(from.Tenant); now != want {
 		t.Errorf("an import brought back what was erased:\n%s", firstDifference(want, now))
 	}

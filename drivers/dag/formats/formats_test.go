@@ -132,16 +132,12 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 				expect.Fails(t, err, name)
 				to := r.tenant()
 				got, err := r.Import(t.Context(), to, name, dest)
-				if err != nil || got.New != done.Events || got.Events != done.Events {
-					t.Fatalf("%s: %+v of %+v: %v", name, got, done, err)
-				}
+				expect.Must(t, err == nil && got.New == done.Events && got.Events == done.Events, "%s: %+v of %+v: %v", name, got, done, err)
 				if now := r.dump(to.Tenant); now != want {
 					t.Errorf("%s: another record:\n%s", name, firstDifference(want, now))
 				}
 				again, err := r.Import(t.Context(), to, name, dest)
-				if err != nil || again.New != 0 || again.Events != done.Events {
-					t.Errorf("%s: imported twice: %+v %v", name, again, err)
-				}
+				expect.True(t, err == nil && again.New == 0 && again.Events == done.Events, "%s: imported twice: %+v %v", name, again, err)
 				if now := r.dump(to.Tenant); now != want {
 					t.Errorf("%s: importing twice changed something:\n%s", name, firstDifference(want, now))
 				}
@@ -213,14 +209,11 @@ func TestADamagedRecordIsRefusedWholeOrIsTheSame(t *testing.T) {
 				continue
 			}
 			refused++
-			if f, err := r.Figures(t.Context(), to.Tenant); err != nil || f.Events != 0 {
-				t.Fatalf("%s: %d events were taken in: %v", name, f.Events, err)
-			}
+			f, err := r.Figures(t.Context(), to.Tenant)
+			expect.Must(t, err == nil && f.Events == 0, "%s: %d events were taken in: %v", name, f.Events, err)
 		}
 	}
-	if refused < 40 {
-		t.Errorf("%d of 90 were refused", refused)
-	}
+	expect.True(t, refused >= 40, "%d of 90 were refused", refused)
 }
 
 func firstDifference(a, b string) string {
@@ -251,9 +244,7 @@ func TestAnImportGoesOnWhereTheRecordEnded(t *testing.T) {
 	_, err = r.Export(t.Context(), from.Tenant, "car", dest)
 	r.no(err)
 	second, err := r.Import(t.Context(), to, "car", dest)
-	if err != nil || second.New != second.Events-first.Events || second.New == 0 {
-		t.Errorf("%+v after %+v: %v", second, first, err)
-	}
+	expect.True(t, err == nil && second.New == second.Events-first.Events && second.New != 0, "%+v after %+v: %v", second, first, err)
 	if a, b := r.dump(from.Tenant), r.dump(to.Tenant); a != b {
 		t.Error(firstDifference(a, b))
 	}

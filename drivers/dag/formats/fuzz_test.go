@@ -28,9 +28,7 @@ func reads(t *testing.T, format, path string) {
 		}
 		return nil
 	})
-	if ctx.Err() != nil {
-		t.Fatal("it does not end")
-	}
+	expect.No(t, ctx.Err(), "it does not end")
 }
 
 // Damage of every sort, by chance but the same each time. (A fuzzer that
@@ -82,9 +80,8 @@ func FuzzGit(f *testing.F) {
 		}
 		cmd := exec.Command("sh", "-ec", "git init -q -b record; git add -A; git -c user.name=x -c user.email=x commit -qm x")
 		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "%v: %s", err, out)
 		reads(t, "git", dir)
 	})
 }

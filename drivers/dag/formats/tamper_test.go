@@ -36,9 +36,7 @@ func edit(from, to string) func(*testing.T, string) {
 	return func(t *testing.T, path string) {
 		t.Helper()
 		data := expect.Of(os.ReadFile(path))(t)
-		if !bytes.Contains(data, []byte(from)) {
-			t.Fatalf("%q is not in it", from)
-		}
+		expect.Must(t, bytes.Contains(data, []byte(from)), "%q is not in it", from)
 		expect.No(t, os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o600))
 	}
 }
@@ -49,9 +47,8 @@ func sql(line string) func(*testing.T, string) {
 		if _, err := exec.LookPath("sqlite3"); err != nil {
 			t.Skip("sqlite3 is not installed")
 		}
-		if out, err := exec.Command("sqlite3", path, line).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := exec.Command("sqlite3", path, line).CombinedOutput()
+		expect.Must(t, err == nil, "%v: %s", err, out)
 	}
 }
 
@@ -69,9 +66,8 @@ func inGit(branch, script string) func(*testing.T, string) {
 		t.Helper()
 		cmd := exec.Command("sh", "-ec", "git checkout -q "+branch+"; "+script+"; git add -A; git -c user.name=x -c user.email=x commit -qm x")
 		cmd.Dir = path
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		expect.Must(t, err == nil, "%v: %s", err, out)
 	}
 }
 
@@ -133,16 +129,12 @@ func TestATamperedImportIsRefused(t *testing.T) {
 			to := core.Caller{Tenant: "t_" + strings.ReplaceAll(c.format+"-"+c.name, " ", "-"), Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 			r.no(r.db.CreateTenant(t.Context(), to.Tenant))
 			_, err = r.Import(t.Context(), to, c.format, dest)
-			if core.AsError(err).Code != core.InvalidInput {
-				t.Fatalf("%v", err)
-			}
+			expect.Must(t, core.AsError(err).Code == core.InvalidInput, "%v", err)
 			switch id := regexp.MustCompile(`event ([0-9a-f]{64})|before that is ([0-9a-f]{64})`).FindString(err.Error()); {
 			case c.names == it && !strings.Contains(id, last.EventID), c.names == before && id == "":
 				t.Errorf("the event %s is not named: %v", last.EventID, err)
 			}
-			if f, err := r.Figures(t.Context(), to.Tenant); err != nil || f.Events != 0 {
-				t.Errorf("%d events were taken in: %v", f.Events, err)
-			}
+			expect.Is(t, expect.Of(r.Figures(t.Context(), to.Tenant))(t).Events, 0, "events were taken in")
 		})
 	}
 }

@@ -90,15 +90,11 @@ history_append `
 		expect.Of(dag.Parse(e.JSON()))(t)
 	}
 	call := events[4].Body.(*dag.ToolCall)
-	if call.Server != "function" || call.RequestedBy.EventID != events[3].EventID {
-		t.Errorf("the call: %+v", call)
-	}
-	if b := events[3].Body.(*dag.ModelResponse); b.FinishReason != "tool_calls" || b.DurationMS != 2000 || b.RequestID != events[2].EventID {
-		t.Errorf("the answer: %+v", b)
-	}
-	if again, _ := read(t, request(agentSpans()...)); brief(again) != got || again[5].EventID != events[5].EventID {
-		t.Error("read again, they have other ids")
-	}
+	expect.True(t, call.Server == "function" && call.RequestedBy.EventID == events[3].EventID, "the call: %+v", call)
+	b := events[3].Body.(*dag.ModelResponse)
+	expect.True(t, b.FinishReason == "tool_calls" && b.DurationMS == 2000 && b.RequestID == events[2].EventID, "the answer: %+v", b)
+	again, _ := read(t, request(agentSpans()...))
+	expect.True(t, brief(again) == got && again[5].EventID == events[5].EventID, "read again, they have other ids")
 }
 
 func TestWhatSpansLeaveOutOrGetWrong(t *testing.T) {
@@ -148,9 +144,7 @@ func TestWhatSpansLeaveOutOrGetWrong(t *testing.T) {
 				got = err.Error()
 			}
 			for _, want := range c.want {
-				if !strings.Contains(got, want) || (err != nil) != c.fails {
-					t.Errorf("got %s\nwant %s", got, want)
-				}
+				expect.True(t, strings.Contains(got, want) && (err != nil) == c.fails, "got %s\nwant %s", got, want)
 			}
 		})
 	}

@@ -54,38 +54,31 @@ func TestAForkIsABranchFromItsEvent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "repo")
 	records := forked(t)
 	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), dir, records))
-	if problems := says(t, dir, "fsck", "--strict"); problems[0] != "" {
-		t.Errorf("%v", problems)
-	}
+	problems := says(t, dir, "fsck", "--strict")
+	expect.True(t, problems[0] == "", "%v", problems)
 	titles := func(branch string) string {
 		return strings.Join(says(t, dir, "log", "--reverse", "--format=%s", branch), "; ")
 	}
 	expect.Is(t, titles("agents/ada"), "run-r-1: events 1 to 2; agent-ada: events 1 to 1; run-r-1: events 3 to 4", "ada")
 	expect.Is(t, titles("agents/ada-2"), "run-r-1: events 1 to 2; run-r-2: events 1 to 2", "ada-2")
 	fork := says(t, dir, "for-each-ref", "--format=%(refname:short)", "refs/heads/forks/ada/")
-	if len(fork) != 1 || titles(fork[0]) != "run-r-1: events 1 to 2" {
-		t.Errorf("%v", fork)
-	}
-	if files := says(t, dir, "ls-tree", "-r", "--name-only", "record"); len(files) != 5 {
-		t.Errorf("record has %v", files)
-	}
+	expect.True(t, len(fork) == 1 && titles(fork[0]) == "run-r-1: events 1 to 2", "%v", fork)
+	files := says(t, dir, "ls-tree", "-r", "--name-only", "record")
+	expect.True(t, len(files) == 5, "record has %v", files)
 	again := filepath.Join(t.TempDir(), "again")
 	expect.No(t, (Format{gittest.Git(t)}).Export(t.Context(), again, records))
-	if a, b := says(t, dir, "rev-parse", "record"), says(t, again, "rev-parse", "record"); a[0] != b[0] {
-		t.Errorf("the same record makes %s and %s", a, b)
-	}
+	a, b := says(t, dir, "rev-parse", "record"), says(t, again, "rev-parse", "record")
+	expect.True(t, a[0] == b[0], "the same record makes %s and %s", a, b)
 }
 
 func TestNamesOfBranchesAreSound(t *testing.T) {
 	seen := map[string]string{}
 	for _, id := range []string{"plain", "with space", "with_space", "../../etc", ".lock", "a.lock", "-x", "ä", "ö", strings.Repeat("x", 300), strings.Repeat("x", 301), "@{", "a//b", "A+1"} {
 		n := name(id)
-		if other, twice := seen[n]; twice {
-			t.Errorf("%q and %q are both %s", id, other, n)
-		}
+		other, twice := seen[n]
+		expect.True(t, !twice, "%q and %q are both %s", id, other, n)
 		seen[n] = id
-		if _, err := gittest.Git(t).Run(t.Context(), git.Call{Args: []string{"check-ref-format", agentBranch + n}}); err != nil || len(n) > 100 {
-			t.Errorf("%q: %s: %v", id, n, err)
-		}
+		_, err := gittest.Git(t).Run(t.Context(), git.Call{Args: []string{"check-ref-format", agentBranch + n}})
+		expect.True(t, err == nil && len(n) <= 100, "%q: %s: %v", id, n, err)
 	}
 }

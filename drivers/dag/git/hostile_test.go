@@ -67,14 +67,10 @@ func TestAMillionNamesInAFewTreesAreRefusedInLittleMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	err := b.read()
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.Contains(err.Error(), "more than 1000000 segments") {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "more than 1000000 segments"), "%v", err)
 	grown := (int64(after.Sys) - int64(before.Sys)) >> 20
 	t.Logf("%d MB", grown)
-	if grown > 200 {
-		t.Errorf("it took %d MB", grown)
-	}
+	expect.True(t, grown <= 200, "it took %d MB", grown)
 }
 
 func TestATreeWithoutEndIsRefused(t *testing.T) {
@@ -86,9 +82,8 @@ func TestATreeWithoutEndIsRefused(t *testing.T) {
 		kind = "040000 tree"
 	}
 	b.branches(tree)
-	if err := b.read(); err == nil || !strings.Contains(err.Error(), "segments") {
-		t.Errorf("%v", err)
-	}
+	err := b.read()
+	expect.True(t, err != nil && strings.Contains(err.Error(), "segments"), "%v", err)
 }
 
 func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
@@ -102,12 +97,9 @@ func TestAContentTooLargeIsNotReadIntoMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	err := b.read()
 	runtime.ReadMemStats(&after)
-	if err == nil || !strings.Contains(err.Error(), "are too many") {
-		t.Errorf("%v", err)
-	}
-	if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 50 {
-		t.Errorf("it took %d MB", grown)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), "are too many"), "%v", err)
+	grown := (after.TotalAlloc - before.TotalAlloc) >> 20
+	expect.True(t, grown <= 50, "it took %d MB", grown)
 }
 
 // TestNothingOfARepositoryButItsObjectsIsRead gives one whose objects lie
@@ -144,9 +136,8 @@ func TestNothingOfARepositoryButItsObjectsIsRead(t *testing.T) {
 	says(t, whole, "pack-refs", "--all")
 	says(t, whole, "repack", "-a", "-d", "-q")
 	n := 0
-	if _, err := (Format{gittest.Git(t)}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil }); err != nil || n == 0 {
-		t.Errorf("%d events: %v", n, err)
-	}
+	_, err := (Format{gittest.Git(t)}).Import(t.Context(), whole, func(dag.Record) error { n++; return nil })
+	expect.True(t, err == nil && n != 0, "%d events: %v", n, err)
 }
 
 func TestAHostileRepositoryRunsNothing(t *testing.T) {
@@ -161,7 +152,6 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 		_, err := (Format{gittest.Git(t)}).Import(t.Context(), dir, func(dag.Record) error { return nil })
 		expect.Is(t, err != nil, missing, "missing", err)
 	}
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("programs of the repository ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "programs of the repository ran: %v", ran)
 }

@@ -27,9 +27,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = jsonl.Read(t.Context(), bytes.NewReader(data), func(rec dag.Record) error {
 			line := expect.Of(jsonl.Encode(rec))(t)
-			if again, _, err := jsonl.Decode(line); err != nil || again.Event.EventID != rec.Event.EventID || len(again.Edges) != len(rec.Edges) {
-				t.Fatalf("%s: %v", line, err)
-			}
+			again, _, err := jsonl.Decode(line)
+			expect.Must(t, err == nil && again.Event.EventID == rec.Event.EventID && len(again.Edges) == len(rec.Edges), "%s: %v", line, err)
 			return nil
 		})
 	})

@@ -59,9 +59,7 @@ func set(t *testing.T, path, line string, text []byte, number int64, kind uint8)
 	t.Helper()
 	db := expect.Of(sqlite3.Open(path))(t)
 	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
+		expect.Is(t, db.Close(), nil)
 	}()
 	s, _, err := db.Prepare(line)
 	expect.No(t, err)

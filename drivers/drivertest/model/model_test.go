@@ -64,9 +64,8 @@ func TestEveryFormatPlaysTheScript(t *testing.T) {
 			if !strings.Contains(joined, "ls") || !strings.Contains(joined, "call_") && name != "generateContent" {
 				t.Errorf("%s (stream %v): no call in %s", name, live, out)
 			}
-			if _, out = post(t, s, path, second); !strings.Contains(out, "FINAL: the t") {
-				t.Errorf("%s (stream %v): no end in %s", name, live, out)
-			}
+			_, out = post(t, s, path, second)
+			expect.True(t, strings.Contains(out, "FINAL: the t"), "%s (stream %v): no end in %s", name, live, out)
 			expect.Is(t, live, bytes.Contains([]byte(out), []byte("data: ")), name, "stream", out)
 		}
 	}
@@ -94,16 +93,12 @@ func TestRequiredArgumentsAreFilledByType(t *testing.T) {
 
 func TestFaultsComeAsAsked(t *testing.T) {
 	s := start(t, Options{Fail: 1})
-	if code, _ := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`); code != http.StatusInternalServerError {
-		t.Errorf("first: %d", code)
-	}
-	if code, out := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`); code != http.StatusOK || !strings.Contains(out, "hi") {
-		t.Errorf("second: %d %s", code, out)
-	}
-	if code, _ := post(t, s, "/nothing", "{}"); code != http.StatusNotFound {
-		t.Errorf("unknown: %d", code)
-	}
-	if code, _ := post(t, s, "/v1/responses", "no json"); code != http.StatusBadRequest {
-		t.Errorf("no json: %d", code)
-	}
+	code, _ := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`)
+	expect.True(t, code == http.StatusInternalServerError, "first: %d", code)
+	code, out := post(t, s, "/v1/responses", `{"input":"SAY: hi"}`)
+	expect.True(t, code == http.StatusOK && strings.Contains(out, "hi"), "second: %d %s", code, out)
+	code, _ = post(t, s, "/nothing", "{}")
+	expect.True(t, code == http.StatusNotFound, "unknown: %d", code)
+	code, _ = post(t, s, "/v1/responses", "no json")
+	expect.True(t, code == http.StatusBadRequest, "no json: %d", code)
 }

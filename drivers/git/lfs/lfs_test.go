@@ -73,9 +73,7 @@ func talk(t *testing.T, o lfs.Objects, parts ...string) string {
 func TestContentsBecomePointersAndPointersContents(t *testing.T) {
 	o := lfs.Objects{Keep: filepath.Join(t.TempDir(), "objects")}
 	expect.Is(t, talk(t, o, "command=clean\n", "pathname=a\n", "", "h", "i\n", ""), said("status=success\n", "", text("3"), "", ""))
-	if data, err := os.ReadFile(filepath.Join(o.Keep, oid[:2], oid[2:4], oid)); err != nil || string(data) != "hi\n" {
-		t.Errorf("the object holds %q, %v", data, err)
-	}
+	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(o.Keep, oid[:2], oid[2:4], oid)))(t)), "hi\n", "the object holds")
 	expect.Is(t, talk(t, o, "command=smudge\n", "pathname=a\n", "", text("3"), ""), said("status=success\n", "", "hi\n", "", ""))
 	for what, in := range map[string]string{"clean": text("3"), "smudge": "no pointer"} {
 		expect.Is(t, talk(t, o, "command="+what+"\n", "pathname=a\n", "", in, ""), said("status=success\n", "", in, "", ""), what)
@@ -94,9 +92,7 @@ func TestALargeContentIsWhole(t *testing.T) {
 	answer := talk(t, o, append(parts, "")...)
 	at, end := strings.Index(answer, "version"), strings.LastIndex(answer, "\n")
 	p, ok := lfs.Parse([]byte(answer[at : end+1]))
-	if !ok || p.Size != 50*65516 {
-		t.Fatalf("%q", answer)
-	}
+	expect.Must(t, ok && p.Size == 50*65516, "%q", answer)
 	whole := talk(t, o, "command=smudge\n", "pathname=a\n", "", string(p.Text()), "")
 	expect.Is(t, strings.Count(whole, "x"), 50*65516, "bytes came back")
 }
@@ -112,12 +108,10 @@ func TestAnObjectIsPutWhereItsContentIsRight(t *testing.T) {
 	for _, content := range []string{"ho\n", "hi\n!", "hi\n"} {
 		want := content == "hi\n"
 		expect.No(t, os.WriteFile(path, []byte(content), 0o644))
-		if err := o.Put(p); (err == nil) != want || (lfs.Objects{Keep: into}).Has(p) != want {
-			t.Errorf("%q: %v", content, err)
-		}
-		if rest, _ := filepath.Glob(filepath.Join(into, ".swarmdeck-*")); len(rest) > 0 {
-			t.Errorf("%v is left", rest)
-		}
+		err := o.Put(p)
+		expect.True(t, (err == nil) == want && (lfs.Objects{Keep: into}).Has(p) == want, "%q: %v", content, err)
+		rest, _ := filepath.Glob(filepath.Join(into, ".swarmdeck-*"))
+		expect.True(t, len(rest) == 0, "%v is left", rest)
 	}
 }
 

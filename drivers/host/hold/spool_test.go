@@ -59,15 +59,11 @@ func TestASpoolLosesNothingWithinItsRoom(t *testing.T) {
 		}
 		buf := make([]byte, 1+r.IntN(30))
 		from, n := s.read(int64(len(got)), buf)
-		if from != int64(len(got)) {
-			t.Fatalf("a gap at %d", from)
-		}
+		expect.Must(t, from == int64(len(got)), "a gap at %d", from)
 		got = append(got, buf[:n]...)
 		s.ack(int64(len(got)))
 	}
-	if !bytes.Equal(got, wrote[:len(got)]) || len(wrote)-len(got) > 64 {
-		t.Error("not what was written")
-	}
+	expect.True(t, bytes.Equal(got, wrote[:len(got)]) && len(wrote)-len(got) <= 64, "not what was written")
 }
 
 func TestTheDiskHasNothingInClear(t *testing.T) {

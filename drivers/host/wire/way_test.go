@@ -25,23 +25,19 @@ func TestATunnelTellsAnEndFromABreak(t *testing.T) {
 		out := wire.NewTunnel(s)
 		text := strings.Repeat("abc", 20_000)
 		expect.No(t, out.Begin(wire.Way{Run: "R1", Port: 3128, PID: 7, Process: "a\x1bb"}))
-		if n, err := io.WriteString(out, text); n != len(text) || err != nil {
-			t.Error(n, err)
-		}
+		n, err := io.WriteString(out, text)
+		expect.True(t, n == len(text) && err == nil, "%v %v", n, err)
 		if ends && out.CloseWrite() != nil {
 			t.Error("no end")
 		}
 		in := wire.NewTunnel(s)
-		if w, err := in.Begun(); err != nil || w.Run != "R1" || w.Process != "a b" {
-			t.Errorf("%+v %v", w, err)
-		}
+		w, err := in.Begun()
+		expect.True(t, err == nil && w.Run == "R1" && w.Process == "a b", "%+v %v", w, err)
 		got, err := io.ReadAll(in)
 		if string(got) != text || errors.Is(err, io.ErrUnexpectedEOF) == ends || (err == nil) != ends {
 			t.Errorf("ends %v: %d bytes, %v", ends, len(got), err)
 		}
-		if in.Close() != nil || !s.closed {
-			t.Error("it is open")
-		}
+		expect.True(t, in.Close() == nil && s.closed, "it is open")
 	}
 }
 
@@ -71,8 +67,6 @@ func FuzzTunnel(f *testing.F) {
 			t.Errorf("%+v", w)
 		}
 		got, _ := io.ReadAll(in)
-		if len(got) > len(data) {
-			t.Errorf("%d bytes of %d", len(got), len(data))
-		}
+		expect.True(t, len(got) <= len(data), "%d bytes of %d", len(got), len(data))
 	})
 }

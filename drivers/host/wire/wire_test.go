@@ -36,13 +36,11 @@ func TestFramesArriveAsTheyWereSent(t *testing.T) {
 		t.Error(f, err) // an empty member is one all the same
 	}
 	f = wire.FromHost{}
-	if err := c.Read(&f); err != nil || f.Event == nil || f.Event.Out != [2]int64{3, 4} {
-		t.Error(f, err)
-	}
+	err := c.Read(&f)
+	expect.True(t, err == nil && f.Event != nil && f.Event.Out == [2]int64{3, 4}, "%v %v", f, err)
 	f = wire.FromHost{}
-	if err := c.Read(&f); err != nil || string(f.Data.Bytes) != "\xff\x00a" {
-		t.Error(f, err)
-	}
+	err = c.Read(&f)
+	expect.True(t, err == nil && string(f.Data.Bytes) == "\xff\x00a", "%v %v", f, err)
 }
 
 func TestAFrameThatCantBeOneIsRefused(t *testing.T) {
@@ -108,11 +106,8 @@ func TestWhatIsKeptOfARunIsBounded(t *testing.T) {
 		"a status": func(k *wire.Kept) { k.Code = 256 }, "a time": func(k *wire.Kept) { k.EndedMS = -1 },
 	} {
 		k := well()
-		if spoil(k); k.Check() == nil {
-			t.Errorf("%s: taken", name)
-		}
+		spoil(k)
+		expect.True(t, k.Check() != nil, "%s: taken", name)
 	}
-	if (&wire.Item{Kind: wire.Serve, Task: strings.Repeat("t", 65)}).Check() == nil {
-		t.Error("a long task is taken")
-	}
+	expect.True(t, (&wire.Item{Kind: wire.Serve, Task: strings.Repeat("t", 65)}).Check() != nil, "a long task is taken")
 }

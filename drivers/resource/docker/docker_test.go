@@ -37,43 +37,31 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 	d := newDriver(t, e)
 	e.write("data", "of data")
 	r := look(t, d, "volume/data")
-	if r.Kind != dag.ResourceVolume || !r.Restorable() || !r.Can(dag.CanFork) {
-		t.Errorf("%+v", r)
-	}
+	expect.True(t, r.Kind == dag.ResourceVolume && r.Restorable() && r.Can(dag.CanFork), "%+v", r)
 	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	if err != nil || got.Method != "docker_volume_tar" || got.Size < int64(len("of data")) {
-		t.Fatalf("%+v %v", got, err)
-	}
+	expect.Must(t, err == nil && got.Method == "docker_volume_tar" && got.Size >= int64(len("of data")), "%+v %v", got, err)
 	e.write("data", "later")
-	if again, err := d.Snapshot(t.Context(), tenant, "s1", r, nil); err != nil || again.Ref != got.Ref {
-		t.Errorf("taken again under its id: %+v %v", again, err)
-	}
+	again, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
+	expect.True(t, err == nil && again.Ref == got.Ref, "taken again under its id: %+v %v", again, err)
 	s := dag.Snapshot{ID: "s1", Method: got.Method, ExternalRef: got.Ref}
 	e.breakCopy = true
-	if _, err := d.Restore(t.Context(), tenant, "r1", s, r, "copy"); err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
-		t.Errorf("a copy that breaks: %v", err)
-	}
+	_, err = d.Restore(t.Context(), tenant, "r1", s, r, "copy")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "unexpected EOF"), "a copy that breaks: %v", err)
 	for _, want := range []string{"of data", "mine"} { // what is half made is made again, what is made stays
 		made, err := d.Restore(t.Context(), tenant, "r1", s, r, "copy")
-		if err != nil || made.Name != "copy" {
-			t.Fatal(made, err)
-		}
+		expect.Must(t, err == nil && made.Name == "copy", "%v %v", made, err)
 		expect.Is(t, e.read("copy"), want, "it holds")
 		e.write("copy", "mine")
 	}
 	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "data")
 	expect.Is(t, core.AsError(err).Code, core.Conflict, "over another")
-	if err := d.Undo(t.Context(), tenant, "r2", r, "data"); err != nil || e.read("data") != "later" {
-		t.Errorf("undoing what was not made removes another: %v", err)
-	}
-	if err := d.Undo(t.Context(), tenant, "r1", r, "copy"); err != nil || e.has("volume", "copy") {
-		t.Errorf("undo: %v", err)
-	}
+	err = d.Undo(t.Context(), tenant, "r2", r, "data")
+	expect.True(t, err == nil && e.read("data") == "later", "undoing what was not made removes another: %v", err)
+	err = d.Undo(t.Context(), tenant, "r1", r, "copy")
+	expect.True(t, err == nil && !e.has("volume", "copy"), "undo: %v", err)
 	expect.Is(t, e.docker("container", "ls", "--all", "--quiet"), "", "carriers are left")
 	for _, line := range e.said {
-		if strings.HasPrefix(line, "container run") || strings.HasPrefix(line, "container start") {
-			t.Errorf("it runs %s", line)
-		}
+		expect.True(t, !strings.HasPrefix(line, "container run") && !strings.HasPrefix(line, "container start"), "it runs %s", line)
 	}
 	expect.No(t, d.Drop(t.Context(), tenant, s))
 	_, err = d.Restore(t.Context(), tenant, "r3", s, r, "copy")
@@ -86,9 +74,8 @@ func TestWithoutTheCarriersImageItSaysWhatToPull(t *testing.T) {
 	e.write("data", "of data")
 	r := look(t, d, "volume/data")
 	e.docker("image", "rm", "busybox")
-	if _, err := d.Snapshot(t.Context(), tenant, "s1", r, nil); core.AsError(err).Code != core.Unavailable || !strings.Contains(err.Error(), "docker pull busybox") {
-		t.Error(err)
-	}
+	_, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
+	expect.True(t, core.AsError(err).Code == core.Unavailable && strings.Contains(err.Error(), "docker pull busybox"), "%v", err)
 }
 
 func TestAContainerIsImperative(t *testing.T) {
@@ -96,33 +83,23 @@ func TestAContainerIsImperative(t *testing.T) {
 	d := newDriver(t, e)
 	id := e.run("web")
 	r := look(t, d, "container/web")
-	if !r.Imperative || r.Restorable() || !r.Can(dag.CanSnapshot) {
-		t.Errorf("%+v", r)
-	}
-	if h := d.Handle(r); h.Provider != "docker" || h.Restorable || !strings.Contains(h.ProviderID, id) {
-		t.Errorf("%+v", h)
-	}
+	expect.True(t, r.Imperative && !r.Restorable() && r.Can(dag.CanSnapshot), "%+v", r)
+	h := d.Handle(r)
+	expect.True(t, h.Provider == "docker" && !h.Restorable && strings.Contains(h.ProviderID, id), "%+v", h)
 	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	if err != nil || got.Method != "oci_commit" || !e.has("image", got.Ref.ID) {
-		t.Errorf("%+v %v", got, err)
-	}
-	if _, err := d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, "copy"); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "unsupported") {
-		t.Error(err)
-	}
-	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
-		t.Error(l, err)
-	}
+	expect.True(t, err == nil && got.Method == "oci_commit" && e.has("image", got.Ref.ID), "%+v %v", got, err)
+	_, err = d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, "copy")
+	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), "unsupported"), "%v", err)
+	l, err := d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Alive && err == nil, "%v %v", l, err)
 	e.docker("container", "rm", "--force", "web")
-	if l, _ := d.Probe(t.Context(), r); l != dag.Dead {
-		t.Error(l)
-	}
+	l, _ = d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Dead, "%v", l)
 	e.run("web")
-	if l, _ := d.Probe(t.Context(), r); l != dag.Dead {
-		t.Error("another container of the name is taken for it")
-	}
-	if err := d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1", Method: got.Method}); err != nil || e.has("image", got.Ref.ID) {
-		t.Errorf("the image is left, %v", err)
-	}
+	l, _ = d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Dead, "another container of the name is taken for it")
+	err = d.Drop(t.Context(), tenant, dag.Snapshot{ID: "s1", Method: got.Method})
+	expect.True(t, err == nil && !e.has("image", got.Ref.ID), "the image is left, %v", err)
 }
 
 func TestAnImageIsKeptUnderANameOfItsOwn(t *testing.T) {
@@ -131,25 +108,20 @@ func TestAnImageIsKeptUnderANameOfItsOwn(t *testing.T) {
 	id := e.image("app:1")
 	r := look(t, d, "image/app:1")
 	got, err := d.Snapshot(t.Context(), tenant, "s1", r, nil)
-	if err != nil || got.Ref.ID != id {
-		t.Fatal(got, err)
-	}
+	expect.Must(t, err == nil && got.Ref.ID == id, "%v %v", got, err)
 	e.docker("image", "rm", "app:1")
 	s := dag.Snapshot{ID: "s1", Method: got.Method, ExternalRef: got.Ref}
 	for range 2 {
-		if _, err := d.Restore(t.Context(), tenant, "r1", s, r, "app:fork"); err != nil || e.idOf("app:fork") != id {
-			t.Error(err)
-		}
+		_, err := d.Restore(t.Context(), tenant, "r1", s, r, "app:fork")
+		expect.True(t, err == nil && e.idOf("app:fork") == id, "%v", err)
 	}
 	e.image("taken")
 	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "taken")
 	expect.Is(t, core.AsError(err).Code, core.Conflict)
-	if err := d.Undo(t.Context(), tenant, "r1", r, "app:fork"); err != nil || e.has("image", "app:fork") {
-		t.Error(err)
-	}
-	if err := d.Drop(t.Context(), tenant, s); err != nil || e.has("image", id) {
-		t.Errorf("the image is left, %v", err)
-	}
+	err = d.Undo(t.Context(), tenant, "r1", r, "app:fork")
+	expect.True(t, err == nil && !e.has("image", "app:fork"), "%v", err)
+	err = d.Drop(t.Context(), tenant, s)
+	expect.True(t, err == nil && !e.has("image", id), "the image is left, %v", err)
 }
 
 func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
@@ -168,15 +140,13 @@ func TestUndoLeavesAnImageThatWasThereBefore(t *testing.T) {
 			}
 			there := e.idOf("app:latest")
 			s := dag.Snapshot{ID: "s1", Method: got.Method, ExternalRef: got.Ref}
-			if _, err = d.Restore(t.Context(), tenant, "r1", s, r, "app:latest"); (err == nil) != same {
-				t.Fatal(err)
-			}
+			_, err = d.Restore(t.Context(), tenant, "r1", s, r, "app:latest")
+			expect.Must(t, (err == nil) == same, "%v", err)
 			expect.No(t, d.Undo(t.Context(), tenant, "r1", r, "app:latest"))
 			expect.Is(t, e.idOf("app:latest"), there, "app:latest is")
 			expect.Of(d.Restore(t.Context(), tenant, "r2", s, r, "app:new"))(t)
-			if err := d.Undo(t.Context(), tenant, "r2", r, "app:new"); err != nil || e.has("image", "app:new") {
-				t.Errorf("app:new is left: %v", err)
-			}
+			err = d.Undo(t.Context(), tenant, "r2", r, "app:new")
+			expect.True(t, err == nil && !e.has("image", "app:new"), "app:new is left: %v", err)
 		})
 	}
 }
@@ -185,13 +155,10 @@ func TestNamesAreNoOptions(t *testing.T) {
 	e := engine(t)
 	d := newDriver(t, e)
 	for _, target := range []string{"", "data", "volume/", "volume/-v", "volume/a b", "volume/../x", "container/--help", "image/-x", "image/a\nb", "network/x", "volume/" + strings.Repeat("a", 200)} {
-		if _, err := d.Look(t.Context(), target); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "target") {
-			t.Errorf("%q: %v", target, err)
-		}
+		_, err := d.Look(t.Context(), target)
+		expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), "target"), "%q: %v", target, err)
 	}
-	if len(e.said) > 0 {
-		t.Errorf("docker was asked: %v", e.said)
-	}
+	expect.True(t, len(e.said) == 0, "docker was asked: %v", e.said)
 	e.write("data", "of data")
 	r := look(t, d, "volume/data")
 	for _, dest := range []string{"", "-x", "a/b"} {
@@ -219,9 +186,8 @@ func (noisy) Run(_ context.Context, _ io.Reader, out io.Writer, _ ...string) err
 }
 
 func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
-	if _, err := newDriver(t, noisy{}).Look(t.Context(), "volume/data"); err == nil || !strings.Contains(err.Error(), "more than is allowed") {
-		t.Error(err)
-	}
+	_, err := newDriver(t, noisy{}).Look(t.Context(), "volume/data")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "more than is allowed"), "%v", err)
 }
 
 // TestTheClientSaysThatNoEngineAnswers asks the docker command that is
@@ -238,11 +204,8 @@ func TestTheClientSaysThatNoEngineAnswers(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	_, err := d.Look(t.Context(), "volume/data")
-	if core.AsError(err).Code != core.Unavailable || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %q", err, want)
-	}
+	expect.True(t, core.AsError(err).Code == core.Unavailable && strings.Contains(err.Error(), want), "%v, want %q", err, want)
 	t.Setenv("PATH", t.TempDir())
-	if err := d.Available(t.Context()); core.AsError(err).Code != core.Unavailable || !strings.Contains(err.Error(), "no docker command") {
-		t.Error(err)
-	}
+	err = d.Available(t.Context())
+	expect.True(t, core.AsError(err).Code == core.Unavailable && strings.Contains(err.Error(), "no docker command"), "%v", err)
 }

@@ -111,9 +111,7 @@ func (e *engineCLI) docker(args ...string) string {
 	cmd := exec.Command("docker", args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		e.t.Fatalf("docker %v: %v: %s", args, err, &stderr)
-	}
+	expect.Must(e.t, err == nil, "docker %v: %v: %s", args, err, &stderr)
 	return strings.TrimSpace(string(out))
 }
 

@@ -18,7 +18,6 @@ func TestARestoreLeavesWorktreesThatAreAway(t *testing.T) {
 	dest := filepath.Join(p.base, "fork")
 	expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
-	if known := p.git(p.root, "worktree", "list"); !strings.Contains(known, usb) || strings.Contains(known, ".swarmdeck-") {
-		t.Errorf("worktrees: %s", known)
-	}
+	known := p.git(p.root, "worktree", "list")
+	expect.True(t, strings.Contains(known, usb) && !strings.Contains(known, ".swarmdeck-"), "worktrees: %s", known)
 }

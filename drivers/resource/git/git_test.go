@@ -94,26 +94,22 @@ func TestAWorktreeIsMadeAgainOnABranchOfItsOwn(t *testing.T) {
 	expect.No(t, os.MkdirAll(filepath.Dir(dest), 0o755))
 	for range 2 {
 		made := expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
-		if path, _ := files.PathOf(made); path != dest || made.ID == r.ID {
-			t.Errorf("made %+v", made)
-		}
+		path, _ := files.PathOf(made)
+		expect.True(t, path == dest && made.ID != r.ID, "made %+v", made)
 	}
 	expect.Is(t, read(t, filepath.Join(dest, "a")), "changed\r\n", "a is")
 	expect.Is(t, read(t, filepath.Join(dest, "new/b")), "untracked", "new/b is")
 	expect.Is(t, read(t, filepath.Join(dest, "ignored")), "", "what is ignored was copied")
-	if got := p.git(dest, "-c", "core.autocrlf=false", "status", "--porcelain"); got != before {
-		t.Errorf("status of the fork\n%s\nwant\n%s", got, before)
-	}
+	got := p.git(dest, "-c", "core.autocrlf=false", "status", "--porcelain")
+	expect.True(t, got == before, "status of the fork\n%s\nwant\n%s", got, before)
 	expect.Is(t, p.git(dest, "branch", "--show-current"), "swarmdeck/ada-2-repo", "branch")
 	expect.Is(t, p.git(dest, "log", "--format=%s"), "first", "log")
 	expect.Is(t, read(t, filepath.Join(p.root, "a")), "later", "the original is")
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
-	if _, err := os.Lstat(dest); !os.IsNotExist(err) {
-		t.Error("it is there after it was undone")
-	}
-	if got := p.git(p.root, "worktree", "list"); strings.Contains(got, "ada-2") || strings.Contains(p.git(p.root, "branch"), "swarmdeck") {
-		t.Errorf("left: %s", got)
-	}
+	_, err := os.Lstat(dest)
+	expect.True(t, os.IsNotExist(err), "it is there after it was undone")
+	got = p.git(p.root, "worktree", "list")
+	expect.True(t, !strings.Contains(got, "ada-2") && !strings.Contains(p.git(p.root, "branch"), "swarmdeck"), "left: %s", got)
 }
 
 func TestTheSameStateIsTheSameCommit(t *testing.T) {
@@ -121,16 +117,13 @@ func TestTheSameStateIsTheSameCommit(t *testing.T) {
 	_, first := p.kept("s1")
 	r, second := p.kept("s2")
 	expect.Is(t, first.ExternalRef, second.ExternalRef, "the same state, and another commit")
-	if got, err := p.d.Snapshot(t.Context(), tenant, "s3", r, &first.ExternalRef); err != nil || got.Ref != first.ExternalRef {
-		t.Error(got, err)
-	}
+	got, err := p.d.Snapshot(t.Context(), tenant, "s3", r, &first.ExternalRef)
+	expect.True(t, err == nil && got.Ref == first.ExternalRef, "%v %v", got, err)
 	p.write("a", "changed")
-	if _, other := p.kept("s4"); other.ExternalRef == first.ExternalRef {
-		t.Error("a change was not seen")
-	}
-	if _, again := p.kept("s1"); again.ExternalRef != first.ExternalRef {
-		t.Error("a snapshot taken again under its id is another")
-	}
+	_, other := p.kept("s4")
+	expect.True(t, other.ExternalRef != first.ExternalRef, "a change was not seen")
+	_, again := p.kept("s1")
+	expect.True(t, again.ExternalRef == first.ExternalRef, "a snapshot taken again under its id is another")
 	for _, id := range []string{"s1", "s2", "s4"} {
 		expect.No(t, p.d.Drop(t.Context(), tenant, dag.Snapshot{ID: id}))
 	}
@@ -158,15 +151,12 @@ func TestAHostileRepositoryRunsNothing(t *testing.T) {
 	r, snap := p.kept("s2")
 	dest := filepath.Join(p.base, "fork")
 	expect.Of(p.d.Restore(t.Context(), tenant, "r1", snap, r, dest))(t)
-	if to, err := os.Readlink(filepath.Join(dest, "out")); err != nil || to != secret {
-		t.Error(to, err)
-	}
+	expect.Is(t, expect.Of(os.Readlink(filepath.Join(dest, "out")))(t), secret)
 	expect.Is(t, read(t, filepath.Join(dest, "b")), "text", "b is")
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, dest))
 	expect.No(t, p.d.Sweep(t.Context(), tenant))
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("programs of the repository ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "programs of the repository ran: %v", ran)
 }
 
 // TestACommitThatIsNotThereIsNotFetched is a partial clone whose remote is a
@@ -180,9 +170,8 @@ func TestACommitThatIsNotThereIsNotFetched(t *testing.T) {
 	_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork"))
 	expect.Fails(t, err, "a worktree of a commit that is not there")
 	expect.No(t, p.d.Undo(t.Context(), tenant, "r1", r, filepath.Join(p.base, "fork")))
-	if ran := c.Ran(); len(ran) > 0 {
-		t.Errorf("programs of the repository ran: %v", ran)
-	}
+	ran := c.Ran()
+	expect.True(t, len(ran) == 0, "programs of the repository ran: %v", ran)
 }
 
 // TestARepositorysLinksAreNotFollowed puts links where a new worktree's files
@@ -197,9 +186,8 @@ func TestARepositorysLinksAreNotFollowed(t *testing.T) {
 		expect.No(t, os.Symlink(out, filepath.Join(p.root, ".git", name)))
 		_, err := p.d.Restore(t.Context(), tenant, "r1", snap, r, filepath.Join(p.base, "fork"))
 		expect.Fails(t, err, name)
-		if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v was written: %v", name, left, err)
-		}
+		left, err := os.ReadDir(out)
+		expect.True(t, err == nil && len(left) == 0, "%s: %v was written: %v", name, left, err)
 	}
 }
 
@@ -243,13 +231,11 @@ func TestWhatOnlySaysItIsAWorktreeIsNone(t *testing.T) {
 	linked := filepath.Join(p.base, "linked")
 	p.git(p.root, "worktree", "add", "-q", linked)
 	r := expect.Of(p.d.Look(t.Context(), linked))(t)
-	if l, err := p.d.Probe(t.Context(), r); l != dag.Alive || err != nil {
-		t.Error(l, err)
-	}
+	l, err := p.d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Alive && err == nil, "%v %v", l, err)
 	expect.No(t, os.RemoveAll(linked))
-	if l, err := p.d.Probe(t.Context(), r); l != dag.Dead || err != nil {
-		t.Error(l, err)
-	}
+	l, err = p.d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Dead && err == nil, "%v %v", l, err)
 }
 
 func TestAWorktreeBeyondItsLimitsIsRefused(t *testing.T) {
@@ -257,9 +243,8 @@ func TestAWorktreeBeyondItsLimitsIsRefused(t *testing.T) {
 	p.write("huge", "x")
 	expect.No(t, os.Truncate(filepath.Join(p.root, "huge"), 1<<40))
 	r := expect.Of(p.d.Look(t.Context(), p.root))(t)
-	if _, err := p.d.Snapshot(t.Context(), tenant, "s1", r, nil); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "huge") {
-		t.Error(err)
-	}
+	_, err := p.d.Snapshot(t.Context(), tenant, "s1", r, nil)
+	expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), "huge"), "%v", err)
 }
 
 // TestAKilledRestoreIsBroughtToItsEnd cuts a restore off at each of its steps,
@@ -290,9 +275,8 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 		expect.No(t, err, i)
 		expect.Is(t, p.git(dest, "status", "--porcelain"), "M a", i)
 	}
-	if left, _ := filepath.Glob(filepath.Join(p.base, ".swarmdeck*")); len(left) > 0 {
-		t.Errorf("left %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(p.base, ".swarmdeck*"))
+	expect.True(t, len(left) == 0, "left %v", left)
 }
 
 // victim makes this program one that restores until it is killed.

@@ -18,12 +18,9 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	expect.No(t, cmd.Start())
 	r := expect.Of(d.Look(t.Context(), strconv.Itoa(cmd.Process.Pid)))(t)
-	if !r.Imperative || len(r.Capabilities) > 0 || r.Restorable() {
-		t.Errorf("%+v", r)
-	}
-	if h := d.Handle(r); h.Provider != "process" || !strings.HasPrefix(h.ProviderID, strconv.Itoa(cmd.Process.Pid)+"@") || h.ResourceRef != r.ID {
-		t.Errorf("%+v", h)
-	}
+	expect.True(t, r.Imperative && len(r.Capabilities) == 0 && !r.Restorable(), "%+v", r)
+	h := d.Handle(r)
+	expect.True(t, h.Provider == "process" && strings.HasPrefix(h.ProviderID, strconv.Itoa(cmd.Process.Pid)+"@") && h.ResourceRef == r.ID, "%+v", h)
 	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
 		t.Error(l, err)
 	}
@@ -43,12 +40,10 @@ func TestAnotherProcessOfThePidIsNotTakenForIt(t *testing.T) {
 	var d process.Driver
 	r := expect.Of(d.Look(t.Context(), strconv.Itoa(os.Getpid())))(t)
 	r.Metadata = core.Raw(strings.Replace(string(r.Metadata), `"started":"`, `"started":"1`, 1))
-	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
-		t.Error(l, err)
-	}
+	l, err := d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Dead && err == nil, "%v %v", l, err)
 	for _, target := range []string{"", "x", "-1", "0", "999999999", "1 2"} {
-		if _, err := d.Look(t.Context(), target); core.AsError(err).Code != core.InvalidInput || !strings.Contains(err.Error(), "target") {
-			t.Errorf("%q: %v", target, err)
-		}
+		_, err := d.Look(t.Context(), target)
+		expect.True(t, core.AsError(err).Code == core.InvalidInput && strings.Contains(err.Error(), "target"), "%q: %v", target, err)
 	}
 }

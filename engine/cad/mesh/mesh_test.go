@@ -28,9 +28,7 @@ func cuboid(at, size [3]float64) *mesh.Mesh {
 
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
-	if math.Abs(got-want) > 1e-9*math.Max(1, math.Abs(want)) {
-		t.Errorf("%s is %v, want %v", what, got, want)
-	}
+	expect.True(t, math.Abs(got-want) <= 1e-9*math.Max(1, math.Abs(want)), "%s is %v, want %v", what, got, want)
 }
 
 func TestBoxesThatTouchShareNothing(t *testing.T) {
@@ -42,9 +40,8 @@ func TestBoxesThatTouchShareNothing(t *testing.T) {
 		b    mesh.Box
 		want float64
 	}{{a, 1000}, {box(5, 5, 5, 10), 125}, {box(2, 2, 2, 1), 1}, {box(10, 0, 0, 10), 0}, {box(10, 10, 10, 1), 0}, {box(20, -30, 0, 5), 0}, {box(9, 2, -5, 10), 1 * 8 * 5}} {
-		if got, back := a.Shared(tt.b), tt.b.Shared(a); got != tt.want || back != tt.want {
-			t.Errorf("%v: %v and %v, want %v", tt.b, got, back, tt.want)
-		}
+		got, back := a.Shared(tt.b), tt.b.Shared(a)
+		expect.True(t, got == tt.want && back == tt.want, "%v: %v and %v, want %v", tt.b, got, back, tt.want)
 	}
 }
 
@@ -60,9 +57,7 @@ func TestPropertiesOfABoxFarFromTheOrigin(t *testing.T) {
 	near(t, "inertia about x", p.Inertia[0][0], 6000.0/12*(400+900))
 	near(t, "inertia about y", p.Inertia[1][1], 6000.0/12*(100+900))
 	near(t, "inertia about z", p.Inertia[2][2], 6000.0/12*(100+400))
-	if math.Abs(p.Inertia[0][1]) > 1e-6 {
-		t.Errorf("product of inertia is %v, want 0", p.Inertia[0][1])
-	}
+	expect.True(t, math.Abs(p.Inertia[0][1]) <= 1e-6, "product of inertia is %v, want 0", p.Inertia[0][1])
 }
 
 func TestBoundsAndMeeting(t *testing.T) {
@@ -90,9 +85,8 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := cuboid([3]float64{}, [3]float64{1, 2, 3})
 			c.spoil(m)
-			if err := m.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error with %q", err, c.want)
-			}
+			err := m.Check()
+			expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "got %v, want an error with %q", err, c.want)
 		})
 	}
 }

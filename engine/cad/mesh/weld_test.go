@@ -28,9 +28,8 @@ func TestWeldedJoinsTheEndsOfEdgesWithoutLength(t *testing.T) {
 	m := cuboid([3]float64{}, [3]float64{1, 2, 3})
 	split(m, 0, 1, m.Vertices[0])
 	split(m, 0, 8, m.Vertices[0]) // one more in the same place
-	if err := m.Check(); err != nil || len(m.Vertices) != 10 || len(m.Triangles) != 16 {
-		t.Fatal(len(m.Vertices), len(m.Triangles), err)
-	}
+	err := m.Check()
+	expect.Must(t, err == nil && len(m.Vertices) == 10 && len(m.Triangles) == 16, "%v %v %v", len(m.Vertices), len(m.Triangles), err)
 	got := m.Welded()
 	if err := got.Check(); err != nil || len(got.Vertices) != 8 || len(got.Triangles) != 12 || len(got.Faces) != 12 {
 		t.Errorf("%d vertices, %d triangles, %d faces, %v", len(got.Vertices), len(got.Triangles), len(got.Faces), err)
@@ -50,9 +49,8 @@ func TestWeldedLeavesOutWhatLiesBackToBack(t *testing.T) {
 	}
 	expect.No(t, m.Check())
 	got := m.Welded()
-	if err := got.Check(); err != nil || len(got.Triangles) != 12 {
-		t.Errorf("%d triangles, %v", len(got.Triangles), err)
-	}
+	err := got.Check()
+	expect.True(t, err == nil && len(got.Triangles) == 12, "%d triangles, %v", len(got.Triangles), err)
 }
 
 func TestWeldedKeepsANeckThatWouldPinch(t *testing.T) {

@@ -171,9 +171,8 @@ func TestMergeGoesThreeWays(t *testing.T) {
 			do(t, ws, c.source)
 			do(t, main, c.target)
 			o := merge(t, ws, main)
-			if got := told(o); got != c.want {
-				t.Errorf("merge: %s\nwant:  %s\n%+v", got, c.want, o.Conflicts)
-			}
+			got := told(o)
+			expect.True(t, got == c.want, "merge: %s\nwant:  %s\n%+v", got, c.want, o.Conflicts)
 			before := state(main)
 			if again := merge(t, ws, main); len(again.Added)+len(again.Updated)+len(again.Removed) > 0 || !again.Change.Empty() || len(again.Conflicts) != len(o.Conflicts) || state(main) != before {
 				t.Errorf("merging again: %s", told(again))
@@ -259,9 +258,8 @@ func TestAMovedOverlapIsDecidedNext(t *testing.T) {
 	if ids(main) != "s" || len(main.Conflicts()) > 0 {
 		t.Errorf("left %s, open %v", ids(main), main.Conflicts())
 	}
-	if e, _ := main.Entity("s"); e.Hash != ws.entities["s"].Hash {
-		t.Error("the source's version was not taken")
-	}
+	e, _ := main.Entity("s")
+	expect.True(t, e.Hash == ws.entities["s"].Hash, "the source's version was not taken")
 }
 
 func TestResolveRefuses(t *testing.T) {
@@ -389,9 +387,8 @@ func TestAnUndoneMergeCanBeDoneAgain(t *testing.T) {
 	if state(main) != before {
 		t.Errorf("undone\n%s\nwant\n%s", state(main), before)
 	}
-	if got := told(merge(t, ws, main)); got != first || state(main) != after {
-		t.Errorf("again %s, first %s", got, first)
-	}
+	got := told(merge(t, ws, main))
+	expect.True(t, got == first && state(main) == after, "again %s, first %s", got, first)
 }
 
 func TestDiffTellsWhatMakesTheOther(t *testing.T) {
@@ -403,7 +400,5 @@ func TestDiffTellsWhatMakesTheOther(t *testing.T) {
 	for _, d := range Diff(main, ws) {
 		got = append(got, fmt.Sprintf("%s %s %t %t", d.EntityID, d.Change, d.Before != nil, d.After != nil))
 	}
-	if want := []string{"a changed true true", "b removed true false", "d added false true"}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	expect.True(t, slices.Equal(got, []string{"a changed true true", "b removed true false", "d added false true"}), "%q", got)
 }

@@ -207,9 +207,8 @@ func (o *world) resolveOne(source, target *Workspace) {
 	}
 	out, err := Resolve(source, target, r, &rulers{})
 	if err != nil {
-		if code := core.AsError(err).Code; r.Strategy != ManualMerge && code != core.Conflict || code == core.Internal {
-			o.t.Fatalf("%s of %s: %v", r.Strategy, id, err)
-		}
+		code := core.AsError(err).Code
+		expect.Must(o.t, (r.Strategy == ManualMerge || code == core.Conflict) && code != core.Internal, "%s of %s: %v", r.Strategy, id, err)
 		return
 	}
 	out.Change.Method = "workspace.resolve_conflict"
@@ -338,22 +337,17 @@ func FuzzLoad(f *testing.F) {
 		}
 		w, err := Load(journal)
 		if err != nil {
-			if core.AsError(err).Code == core.Internal {
-				t.Errorf("%v is nobody's fault", err)
-			}
+			expect.True(t, core.AsError(err).Code != core.Internal, "%v is nobody's fault", err)
 			return
 		}
 		expect.Is(t, w.Seq(), len(journal), "seq")
 		var again []Entry
 		expect.No(t, core.DecodeStored(core.MustEncode(journal), &again))
 		v, err := Load(again)
-		if err != nil || state(v) != state(w) {
-			t.Errorf("written and read again: %v", err)
-		}
+		expect.True(t, err == nil && state(v) == state(w), "written and read again: %v", err)
 		if _, err := w.Undo(by("history.undo")); err == nil {
-			if _, err := w.Redo(by("history.redo")); err != nil {
-				t.Error(err)
-			}
+			_, err := w.Redo(by("history.redo"))
+			expect.True(t, err == nil, "%v", err)
 			expect.Is(t, state(v), state(w), "undo and redo are not exact")
 		}
 		b, _, err := Branch(w, Record{ID: "branch_of_it"}, by("workspace.create"))
@@ -361,9 +355,8 @@ func FuzzLoad(f *testing.F) {
 			expect.Is(t, w.ID(), "branch_of_it", err)
 			return
 		}
-		if o, err := Merge(b, w, anywhere{}); err != nil || len(o.Change.Put)+len(o.Change.Removed) > 0 {
-			t.Errorf("a fresh branch brings %+v: %v", o, err)
-		}
+		o, err := Merge(b, w, anywhere{})
+		expect.True(t, err == nil && len(o.Change.Put)+len(o.Change.Removed) == 0, "a fresh branch brings %+v: %v", o, err)
 	})
 }
 

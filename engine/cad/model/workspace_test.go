@@ -110,19 +110,15 @@ func TestEntitiesKeepTheOrderOfMaking(t *testing.T) {
 	put(t, w, point("b", 9))
 	expect.Is(t, ids(w), "b a c", "order")
 	page, total := w.Entities(Filter{Type: Point, Offset: 1, Limit: 5})
-	if total != 2 || len(page) != 1 || page[0].ID != "a" {
-		t.Errorf("page %v of %d", page, total)
-	}
-	if e, ok := w.Entity("b"); !ok || !strings.Contains(string(e.Properties), "9") || e.Origin != "main:2" || e.CreatedBy != "" {
-		t.Errorf("entity %+v", e)
-	}
+	expect.True(t, total == 2 && len(page) == 1 && page[0].ID == "a", "page %v of %d", page, total)
+	e, ok := w.Entity("b")
+	expect.True(t, ok && strings.Contains(string(e.Properties), "9") && e.Origin == "main:2" && e.CreatedBy == "", "entity %+v", e)
 }
 
 func TestAnIDIsNeverGivenTwice(t *testing.T) {
 	w, _ := start(t, "ws_a")
-	if id := w.NextID(Point); id != "ws_a_point_1" {
-		t.Fatal(id)
-	}
+	id := w.NextID(Point)
+	expect.Must(t, id == "ws_a_point_1", "%v", id)
 	put(t, w, point("ws_a_point_1", 1), point("ws_a_point_2", 1), point("ws_a_point_4", 1))
 	expect.Is(t, w.NextID(Point), "ws_a_point_3")
 	expect.Is(t, w.NextID(Solid), "ws_a_solid_1")
@@ -176,12 +172,8 @@ func TestWhatIsWrongIsRefusedAndChangesNothing(t *testing.T) {
 			before := state(w)
 			c.change.Method = strings.TrimSpace(or(c.change.Method, "test"))
 			_, err := w.Commit(c.change)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want one about %q", err, c.says)
-			}
-			if core.AsError(err).Code == core.Internal {
-				t.Errorf("%v is nobody's fault", err)
-			}
+			expect.True(t, err != nil && strings.Contains(err.Error(), c.says), "error %v, want one about %q", err, c.says)
+			expect.True(t, core.AsError(err).Code != core.Internal, "%v is nobody's fault", err)
 			if state(w) != before || w.Seq() != 2 {
 				t.Errorf("changed:\n%s", state(w))
 			}
@@ -212,15 +204,11 @@ func TestABranchHoldsAllItNeeds(t *testing.T) {
 		t.Errorf("replayed\n%s\nwant\n%s", state(again), state(w))
 	}
 	e, _ := again.Entity("l")
-	if e.Base != e.Hash || e.WorkspaceID != "ws" || e.Origin != "main:2" {
-		t.Errorf("entity %+v", e)
-	}
-	if data, ok := again.Blob(blob.Hash); !ok || string(data) != "solid" {
-		t.Error("the file is missing")
-	}
-	if s, ok := again.Shape(moved.Hash); !ok || s.Inputs[0] != imported.Hash {
-		t.Error("the shape is missing")
-	}
+	expect.True(t, e.Base == e.Hash && e.WorkspaceID == "ws" && e.Origin == "main:2", "entity %+v", e)
+	data, ok := again.Blob(blob.Hash)
+	expect.True(t, ok && string(data) == "solid", "the file is missing")
+	s, ok := again.Shape(moved.Hash)
+	expect.True(t, ok && s.Inputs[0] == imported.Hash, "the shape is missing")
 	expect.Same(t, again.Constraints("l"), []string{"k"}, "constraints")
 }
 
@@ -255,9 +243,8 @@ func TestLoadRefusesAJournalThatDoesNotFit(t *testing.T) {
 			return j
 		}},
 	} {
-		if _, err := Load(c.spoil(slices.Clone(journal))); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: error %v, want one about %q", c.name, err, c.says)
-		}
+		_, err := Load(c.spoil(slices.Clone(journal)))
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.says), "%s: error %v, want one about %q", c.name, err, c.says)
 	}
 	_, err := Load(journal)
 	expect.No(t, err, "unspoiled")

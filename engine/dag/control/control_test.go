@@ -25,9 +25,7 @@ func TestAnIntentIsBroughtAboutStepByStep(t *testing.T) {
 			return nil, nil
 		}
 		i := r.intend(alice, control.Spec{TaskID: "task-1", Subject: "resource:vol", Steps: []control.Step{step("make", `{"n":1}`), step("make", `{"n":2}`)}})
-		if i.Status != control.Open || r.get(i.IntentID).Why == "" {
-			t.Errorf("%+v", i)
-		}
+		expect.True(t, i.Status == control.Open && r.get(i.IntentID).Why != "", "%+v", i)
 		r.run()
 		i = r.await(i.IntentID)
 		if i.Status != control.Done || i.Steps[1].Status != control.StepDone || string(i.Steps[0].Args) != `{"n":1}` || !strings.Contains(string(i.Steps[1].Result), i.IntentID+"/2") {
@@ -43,9 +41,8 @@ func TestWhatIsThereIsNotDoneAgain(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.world.things[i.IntentID+"/1"] = true
 		r.run()
-		if i = r.await(i.IntentID); i.Status != control.Done {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Done, "%+v", i)
 		expect.Same(t, r.world.said(), []string{"probe 1/1"})
 	})
 }
@@ -63,29 +60,22 @@ func TestAStepIsTriedAgainWithPausesThenTakenBackInReverse(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", ""), step("make", ""), step("fail", ""), step("make", "")}})
 		r.run()
 		i = r.await(i.IntentID)
-		if i.Status != control.Failed || !strings.Contains(i.Why, "the disk is full") || i.Steps[2].Tries != 3 {
-			t.Errorf("%+v", i)
-		}
-		if len(at) != 3 || at[1].Sub(at[0]) != time.Second || at[2].Sub(at[1]) != 2*time.Second {
-			t.Errorf("tried at %v", at)
-		}
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "the disk is full") && i.Steps[2].Tries == 3, "%+v", i)
+		expect.True(t, len(at) == 3 && at[1].Sub(at[0]) == time.Second && at[2].Sub(at[1]) == 2*time.Second, "tried at %v", at)
 		calls := r.world.said()
-		if got := calls[len(calls)-3:]; !slices.Equal(got, []string{"undo 1/3", "undo 1/2", "undo 1/1"}) || len(r.world.things) > 0 {
-			t.Errorf("%q %v", got, r.world.things)
-		}
+		got := calls[len(calls)-3:]
+		expect.True(t, slices.Equal(got, []string{"undo 1/3", "undo 1/2", "undo 1/1"}) && len(r.world.things) == 0, "%q %v", got, r.world.things)
 		want := []string{
 			"run_started", "tool_call make", "tool_call make", "tool_call fail", "tool_call make", "tool_result ok", "tool_result ok", "tool_result error",
 			"tool_result canceled", "tool_call undo", "tool_call undo", "tool_call undo", "tool_result ok", "tool_result ok", "tool_result ok", "run_finished error",
 		}
 		expect.Same(t, r.told(i.IntentID), want)
 		for n, s := range i.Steps {
-			if want := []control.StepStatus{control.StepUndone, control.StepUndone, control.StepUndone, control.StepCanceled}[n]; s.Status != want {
-				t.Errorf("step %d is %s", n+1, s.Status)
-			}
+			want := []control.StepStatus{control.StepUndone, control.StepUndone, control.StepUndone, control.StepCanceled}[n]
+			expect.True(t, s.Status == want, "step %d is %s", n+1, s.Status)
 		}
-		if s, err := r.dag.Run(r.T.Context(), acme, i.IntentID); err != nil || len(s.OpenCalls) > 0 {
-			t.Errorf("%+v %v", s, err)
-		}
+		s, err := r.dag.Run(r.T.Context(), acme, i.IntentID)
+		expect.True(t, err == nil && len(s.OpenCalls) == 0, "%+v %v", s, err)
 	})
 }
 
@@ -96,9 +86,8 @@ func TestAFinalErrorIsNotTriedAgain(t *testing.T) {
 		}
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
-		if i = r.await(i.IntentID); i.Status != control.Failed || i.Steps[0].Tries != 1 || i.Steps[0].Error.Code != "NOT_FOUND" {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Failed && i.Steps[0].Tries == 1 && i.Steps[0].Error.Code == "NOT_FOUND", "%+v", i)
 	})
 }
 
@@ -117,9 +106,8 @@ func TestAnEffectHasItsTimeAndMayPanic(t *testing.T) {
 		if i := r.await(late.IntentID); i.Status != control.Failed || i.Steps[0].Error.Code != "timeout" || r.told(late.IntentID)[2] != "tool_result timeout" {
 			t.Errorf("%+v %q", i, r.told(late.IntentID))
 		}
-		if i := r.await(mad.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "boo") {
-			t.Errorf("%+v", i)
-		}
+		i := r.await(mad.IntentID)
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "boo"), "%+v", i)
 	})
 }
 
@@ -132,16 +120,13 @@ func TestEventsOfAnEffectAreRecordedWithItsEndOrNot(t *testing.T) {
 		}
 		one := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
-		if i := r.await(one.IntentID); i.Status != control.Done {
-			t.Errorf("%+v", i)
-		}
+		i := r.await(one.IntentID)
+		expect.True(t, i.Status == control.Done, "%+v", i)
 		two := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}}) // the branch is taken now
-		if i := r.await(two.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "has a branch") || i.Steps[0].Status != control.StepUndone {
-			t.Errorf("%+v", i)
-		}
-		if forks, err := r.dag.Forks(r.T.Context(), acme, core.Filter{}); err != nil || forks.Info.Total != 1 {
-			t.Errorf("%+v %v", forks, err)
-		}
+		i = r.await(two.IntentID)
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "has a branch") && i.Steps[0].Status == control.StepUndone, "%+v", i)
+		forks, err := r.dag.Forks(r.T.Context(), acme, core.Filter{})
+		expect.True(t, err == nil && forks.Info.Total == 1, "%+v %v", forks, err)
 	})
 }
 
@@ -160,12 +145,10 @@ func TestIntentsOfOneSubjectTakeTurns(t *testing.T) {
 		}
 		r.run()
 		synctest.Wait()
-		if i := r.get(ids[1]); len(order) != 1 || i.Before != ids[0] || !strings.Contains(i.Why, "comes first") {
-			t.Errorf("%v %+v", order, i)
-		}
-		if i := r.get(ids[0]); i.Lease == nil || !strings.Contains(i.Why, "works on it") {
-			t.Errorf("%+v", i)
-		}
+		i := r.get(ids[1])
+		expect.True(t, len(order) == 1 && i.Before == ids[0] && strings.Contains(i.Why, "comes first"), "%v %+v", order, i)
+		i = r.get(ids[0])
+		expect.True(t, i.Lease != nil && strings.Contains(i.Why, "works on it"), "%+v", i)
 		close(gate)
 		for _, id := range ids {
 			r.await(id)
@@ -180,9 +163,8 @@ func TestAKeyMakesAnIntentOnce(t *testing.T) {
 		one, two := r.intend(alice, spec), r.intend(alice, spec)
 		expect.Is(t, one.IntentID, two.IntentID)
 		spec.AgentID, spec.Steps = "ada", []control.Step{step("fail", "")}
-		if _, err := r.Intend(r.T.Context(), alice, spec); !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), one.IntentID) {
-			t.Error(err)
-		}
+		_, err := r.Intend(r.T.Context(), alice, spec)
+		expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), one.IntentID), "%v", err)
 	})
 }
 
@@ -201,13 +183,11 @@ func TestABadSpecIsRefused(t *testing.T) {
 			if spec.AgentID == "bob" {
 				by = ada
 			}
-			if _, err := r.Intend(r.T.Context(), by, spec); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v", want, err)
-			}
+			_, err := r.Intend(r.T.Context(), by, spec)
+			expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", want, err)
 		}
-		if f, err := r.Figures(r.T.Context(), acme); err != nil || f.Intents != 0 || f.Open != 0 {
-			t.Errorf("%+v %v", f, err)
-		}
+		f, err := r.Figures(r.T.Context(), acme)
+		expect.True(t, err == nil && f.Intents == 0 && f.Open == 0, "%+v %v", f, err)
 		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
 			_, err := r.Get(r.T.Context(), alice, bad)
 			expect.Fails(t, err, bad)
@@ -236,9 +216,8 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		if i.Status != control.Canceled || len(r.world.things) > 0 || i.Steps[0].Status != control.StepUndone || i.Steps[1].Status != control.StepUndone || i.Steps[2].Status != control.StepCanceled || !strings.Contains(i.Why, "alice: not needed") {
 			t.Errorf("%+v", i)
 		}
-		if got := r.told(i.IntentID); got[5] != "interruption canceled" || got[len(got)-1] != "run_finished error" {
-			t.Errorf("%q", got)
-		}
+		got := r.told(i.IntentID)
+		expect.True(t, got[5] == "interruption canceled" && got[len(got)-1] == "run_finished error", "%q", got)
 		_, err = r.Withdraw(r.T.Context(), alice, i.IntentID, "")
 		expect.Err(t, err, core.Kind(core.Conflict))
 	})
@@ -250,14 +229,12 @@ func TestWithdrawnBetweenTries(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		if got := r.get(i.IntentID); got.Why != "later; tried in 1s" {
-			t.Errorf("%+v", got)
-		}
+		got := r.get(i.IntentID)
+		expect.True(t, got.Why == "later; tried in 1s", "%+v", got)
 		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "")
 		r.No(err)
-		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Canceled && i.Steps[0].Status == control.StepUndone, "%+v", i)
 	})
 }
 
@@ -289,20 +266,17 @@ func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
 		busy = false
 		_, err := r.Retry(r.T.Context(), alice, a.IntentID)
 		r.No(err)
-		if i = r.await(a.IntentID); i.Status != control.Failed || i.Steps[0].Status != control.StepUndone || i.Steps[0].Undos != 2 {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(a.IntentID)
+		expect.True(t, i.Status == control.Failed && i.Steps[0].Status == control.StepUndone && i.Steps[0].Undos == 2, "%+v", i)
 		busy = true
 		r.await(b.IntentID)
 		_, err = r.Withdraw(r.T.Context(), alice, b.IntentID, "it does no harm")
 		r.No(err)
-		if i = r.await(b.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "does no harm") {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(b.IntentID)
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "does no harm"), "%+v", i)
 		for _, id := range []string{a.IntentID, b.IntentID} {
-			if s, err := r.dag.Run(r.T.Context(), acme, id); err != nil || len(s.OpenCalls) > 0 {
-				t.Errorf("%+v %v", s, err)
-			}
+			s, err := r.dag.Run(r.T.Context(), acme, id)
+			expect.True(t, err == nil && len(s.OpenCalls) == 0, "%+v %v", s, err)
 		}
 	})
 }
@@ -319,9 +293,8 @@ func TestTheNextBeginsWhenWhatIsStuckBeforeItIsGivenUp(t *testing.T) {
 		a := r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", `{"n":1}`)}})
 		b := r.intend(alice, control.Spec{Subject: "resource:vol", Steps: []control.Step{step("make", "")}})
 		r.run()
-		if i := r.await(a.IntentID); i.Status != control.Stuck {
-			t.Fatalf("%+v", i)
-		}
+		i := r.await(a.IntentID)
+		expect.Must(t, i.Status == control.Stuck, "%+v", i)
 		time.Sleep(time.Hour) // whatever made the controller look is over
 		start := time.Now()
 		_, err := r.Withdraw(r.T.Context(), alice, a.IntentID, "enough")
@@ -385,12 +358,10 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 		r.run()
 		small := r.intend(ada, control.Spec{Steps: []control.Step{step("wipe", `{"small":true}`)}})
 		never := r.intend(ada, control.Spec{Steps: []control.Step{step("make", ""), step("wipe", `{"never":true}`)}})
-		if i := r.await(small.IntentID); i.Status != control.Done || i.Decision == "" {
-			t.Errorf("%+v", i)
-		}
-		if i := r.await(never.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "rule never") || i.Steps[0].Status != control.StepCanceled {
-			t.Errorf("%+v", i)
-		}
+		i := r.await(small.IntentID)
+		expect.True(t, i.Status == control.Done && i.Decision != "", "%+v", i)
+		i = r.await(never.IntentID)
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "rule never") && i.Steps[0].Status == control.StepCanceled, "%+v", i)
 		if got := r.told(never.IntentID); !slices.Equal(got, []string{"run_started", "tool_call make", "tool_call wipe", "interruption approval_denied", "tool_result canceled", "tool_result canceled", "run_finished error"}) {
 			t.Errorf("%q", got)
 		}
@@ -409,9 +380,8 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 			t.Fatalf("%+v", open)
 		}
 		slices.SortFunc(open, func(a, b judge.Approval) int { return strings.Compare(a.Action.CallID, b.Action.CallID) })
-		if _, err := r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)}); err == nil {
-			t.Error("an edit was taken")
-		}
+		_, err = r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)})
+		expect.True(t, err != nil, "an edit was taken")
 		_, err = r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
 		r.No(err)
 		_, err = r.judge.Answer(r.T.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"})
@@ -419,13 +389,11 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 		_, err = r.Withdraw(r.T.Context(), ada, asked[2].IntentID, "")
 		r.No(err)
 		for n, want := range []control.Status{control.Done, control.Failed, control.Canceled} {
-			if i := r.await(asked[n].IntentID); i.Status != want || n == 1 && !strings.Contains(i.Why, "too much") {
-				t.Errorf("%d: %+v", n, i)
-			}
+			i := r.await(asked[n].IntentID)
+			expect.True(t, i.Status == want && (n != 1 || strings.Contains(i.Why, "too much")), "%d: %+v", n, i)
 		}
-		if open, err = r.judge.Open(r.T.Context(), acme); err != nil || len(open) > 0 {
-			t.Errorf("%+v %v", open, err)
-		}
+		open, err = r.judge.Open(r.T.Context(), acme)
+		expect.True(t, err == nil && len(open) == 0, "%+v %v", open, err)
 	})
 }
 
@@ -435,9 +403,8 @@ func TestAVoidedQuestionEndsItsIntent(t *testing.T) {
 		i := r.intend(ada, control.Spec{Steps: []control.Step{step("wipe", "")}})
 		synctest.Wait()
 		r.void()
-		if i = r.await(i.IntentID); i.Status != control.Failed || !strings.Contains(i.Why, "voided: its task ended") {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "voided: its task ended"), "%+v", i)
 	})
 }
 
@@ -448,21 +415,16 @@ func TestIntentsAreListed(t *testing.T) {
 			ids = append(ids, r.intend(alice, control.Spec{AgentID: []string{"ada", "bob"}[n%2], Steps: []control.Step{step("make", "")}}).IntentID)
 		}
 		page, err := r.List(r.T.Context(), acme, core.Filter{Page: 2, Size: 10}, false)
-		if err != nil || page.Info.Total != 25 || len(page.Items) != 10 || page.Items[0].IntentID != ids[14] {
-			t.Errorf("%+v %v", page, err)
-		}
-		if page, err = r.List(r.T.Context(), acme, core.Filter{Agent: "bob", Page: 2, Size: 10}, true); err != nil || page.Info.Total != 12 || len(page.Items) != 2 || page.Items[1].IntentID != ids[1] {
-			t.Errorf("%+v %v", page, err)
-		}
+		expect.True(t, err == nil && page.Info.Total == 25 && len(page.Items) == 10 && page.Items[0].IntentID == ids[14], "%+v %v", page, err)
+		page, err = r.List(r.T.Context(), acme, core.Filter{Agent: "bob", Page: 2, Size: 10}, true)
+		expect.True(t, err == nil && page.Info.Total == 12 && len(page.Items) == 2 && page.Items[1].IntentID == ids[1], "%+v %v", page, err)
 		r.run()
 		for _, id := range ids {
 			r.await(id)
 		}
-		if page, err = r.List(r.T.Context(), acme, core.Filter{}, true); err != nil || page.Info.Total != 0 || len(page.Items) != 0 {
-			t.Errorf("%+v %v", page, err)
-		}
-		if page, err = r.List(r.T.Context(), acme, core.Filter{Page: 9, Size: 10}, false); err != nil || page.Info.Total != 25 || len(page.Items) != 0 {
-			t.Errorf("%+v %v", page, err)
-		}
+		page, err = r.List(r.T.Context(), acme, core.Filter{}, true)
+		expect.True(t, err == nil && page.Info.Total == 0 && len(page.Items) == 0, "%+v %v", page, err)
+		page, err = r.List(r.T.Context(), acme, core.Filter{Page: 9, Size: 10}, false)
+		expect.True(t, err == nil && page.Info.Total == 25 && len(page.Items) == 0, "%+v %v", page, err)
 	})
 }

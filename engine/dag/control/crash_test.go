@@ -58,14 +58,10 @@ func TestKilledAtAnyInstantNoEffectIsLostOrDoubled(t *testing.T) {
 			for _, line := range acked {
 				word := strings.Fields(line)
 				i, err := c.Get(context.Background(), alice, word[1])
-				if err != nil || word[0] == "ended" && string(i.Status) != word[2] {
-					t.Errorf("%s: is %s, %v", line, i.Status, err)
-				}
+				expect.True(t, err == nil && (word[0] != "ended" || string(i.Status) == word[2]), "%s: is %s, %v", line, i.Status, err)
 			}
 			deltas, err := ledger.Reconcile(context.Background(), acme)
-			if err != nil || len(deltas) > 0 {
-				t.Errorf("reconcile: %v %v", deltas, err)
-			}
+			expect.True(t, err == nil && len(deltas) == 0, "reconcile: %v %v", deltas, err)
 			if drain.IntN(4) == 0 {
 				finish(t, c)
 				settled(t, c, filepath.Join(dir, "world"))
@@ -127,9 +123,8 @@ func finish(t testing.TB, c *control.Controller) {
 	page, err := c.List(ctx, acme, core.Filter{Size: 100}, true)
 	expect.No(t, err)
 	for _, i := range page.Items {
-		if i, err = c.Await(ctx, acme, i.IntentID); err != nil || !i.Status.Over() {
-			t.Errorf("%+v %v", i, err)
-		}
+		i, err = c.Await(ctx, acme, i.IntentID)
+		expect.True(t, err == nil && i.Status.Over(), "%+v %v", i, err)
 	}
 }
 
@@ -157,9 +152,7 @@ func inPlace(t testing.TB, dir string, i *control.Intent, n int, s control.StepS
 	o := outside{dir: dir}
 	name := fmt.Sprintf("%s-%d", i.IntentID, n)
 	ones, twos := o.count(name, "one"), o.count(name, "two")
-	if o.count(name, "overlap") > 0 {
-		t.Errorf("%s: two worked on it at once", name)
-	}
+	expect.True(t, o.count(name, "overlap") <= 0, "%s: two worked on it at once", name)
 	_, err := os.Stat(filepath.Join(dir, name))
 	expect.Is(t, err == nil, i.Status == control.Done, name, "of a", i.Status, "intent: there")
 	switch {

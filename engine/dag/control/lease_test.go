@@ -31,15 +31,12 @@ func TestASilentHolderLosesItsLeaseToAnHeir(t *testing.T) {
 		synctest.Wait()
 		r.world.onAct = nil
 		start := time.Now()
-		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 2 || i.Steps[0].Tries != 2 {
-			t.Errorf("%+v", i)
-		}
-		if waited := time.Since(start); waited < 10*time.Second || waited > 20*time.Second {
-			t.Errorf("the successor came after %s", waited)
-		}
-		if got := r.told(i.IntentID); !slices.Contains(got, "interruption timeout") {
-			t.Errorf("%q", got)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Done && i.Fence == 2 && i.Steps[0].Tries == 2, "%+v", i)
+		waited := time.Since(start)
+		expect.True(t, waited >= 10*time.Second && waited <= 20*time.Second, "the successor came after %s", waited)
+		got := r.told(i.IntentID)
+		expect.True(t, slices.Contains(got, "interruption timeout"), "%q", got)
 	})
 }
 
@@ -56,9 +53,8 @@ func TestADeadOwnersLeaseEndsAtOnce(t *testing.T) {
 		if i = r.await(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
 			t.Errorf("%+v after %s", i, time.Since(start))
 		}
-		if got := r.told(i.IntentID); !slices.Contains(got, "interruption crash") {
-			t.Errorf("%q", got)
-		}
+		got := r.told(i.IntentID)
+		expect.True(t, slices.Contains(got, "interruption crash"), "%q", got)
 	})
 }
 
@@ -98,13 +94,10 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 		}
 		close(slow)
 		synctest.Wait()
-		if got := r.get(i.IntentID); !strings.Contains(string(got.Steps[0].Result), "successor") || got.Fence != 2 {
-			t.Errorf("%+v", got)
-		}
+		got := r.get(i.IntentID)
+		expect.True(t, strings.Contains(string(got.Steps[0].Result), "successor") && got.Fence == 2, "%+v", got)
 		page, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "intent.late"})
-		if err != nil || page.Info.Total != 1 {
-			t.Errorf("%+v %v", page, err)
-		}
+		expect.True(t, err == nil && page.Info.Total == 1, "%+v %v", page, err)
 		stop()
 		<-over
 	})
@@ -118,9 +111,8 @@ func TestWhatWasWithdrawnBeforeItsHolderDiedIsTakenBack(t *testing.T) {
 		synctest.Wait()
 		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "enough")
 		r.No(err)
-		if i = r.await(i.IntentID); i.Status != control.Canceled || i.Steps[0].Status != control.StepUndone {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Canceled && i.Steps[0].Status == control.StepUndone, "%+v", i)
 		expect.Same(t, r.world.said(), []string{"probe 1/1", "act 1/1", "undo 1/1"})
 	})
 }
@@ -135,15 +127,13 @@ func TestAStopIsNoTry(t *testing.T) {
 		r.run()
 		synctest.Wait()
 		r.Stop()
-		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || got.Lease != nil {
-			t.Errorf("%+v", got)
-		}
+		got := r.get(i.IntentID)
+		expect.True(t, got.Status == control.Open && got.Tries == 0 && got.Lease == nil, "%+v", got)
 		r.world.onAct = nil
 		r.Controller = r.controller()
 		r.run()
-		if i = r.await(i.IntentID); i.Status != control.Done || i.Steps[0].Tries != 1 {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Done && i.Steps[0].Tries == 1, "%+v", i)
 		if got := r.told(i.IntentID); !slices.Contains(got, "interruption shutdown") {
 			t.Errorf("%q", got)
 		}
@@ -182,9 +172,8 @@ func TestAnActionThatNobodyCarriesOutWaits(t *testing.T) {
 		r.Stop()
 		r.Controller = whole
 		r.run()
-		if i = r.await(i.IntentID); i.Status != control.Done {
-			t.Errorf("%+v", i)
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Done, "%+v", i)
 	})
 }
 
@@ -211,13 +200,11 @@ func TestManyIntentsShareTheSlots(t *testing.T) {
 		start := time.Now()
 		r.run()
 		for _, id := range ids {
-			if i := r.await(id); i.Status != control.Done {
-				t.Errorf("%+v", i)
-			}
+			i := r.await(id)
+			expect.True(t, i.Status == control.Done, "%+v", i)
 		}
-		if took := time.Since(start); most != 3 || took != 10*time.Second {
-			t.Errorf("%d at once, %s", most, took)
-		}
+		took := time.Since(start)
+		expect.True(t, most == 3 && took == 10*time.Second, "%d at once, %s", most, took)
 	})
 }
 
@@ -265,14 +252,12 @@ func TestTheEmergencyStopCutsWorkOff(t *testing.T) {
 		r.world.onAct = nil
 		r.world.mu.Unlock()
 		time.Sleep(time.Hour)
-		if got := r.get(i.IntentID); got.Status != control.Open || got.Tries != 0 || !strings.Contains(got.Why, "emergency stop") {
-			t.Errorf("%+v", got)
-		}
+		got := r.get(i.IntentID)
+		expect.True(t, got.Status == control.Open && got.Tries == 0 && strings.Contains(got.Why, "emergency stop"), "%+v", got)
 		r.Thaw(r.T.Context(), acme)
 		for _, id := range []string{i.IntentID, deaf.IntentID} {
-			if got := r.await(id); got.Status != control.Done {
-				t.Errorf("%+v", got)
-			}
+			got := r.await(id)
+			expect.True(t, got.Status == control.Done, "%+v", got)
 		}
 	})
 }

@@ -75,9 +75,8 @@ func TestWhatIsDueBeforeItsHolderLetGoIsBegunWhenItDoes(t *testing.T) {
 	c, i := newQuiet(t, "t_acme", &lookingClock{}, 4)
 	h := &held{place: place{"t_acme", i.IntentID}, seq: 1}
 	c.hold(t.Context(), h)
-	if n := tended(t, c); n != 0 {
-		t.Fatalf("%d begun beside their holder", n)
-	}
+	n := tended(t, c)
+	expect.Must(t, n == 0, "%d begun beside their holder", n)
 	c.release(h)
 	expect.Is(t, tended(t, c), 1, "begun after their holder let go")
 }
@@ -91,9 +90,7 @@ func TestASlotThatGetsFreeMeanwhileIsNotMissed(t *testing.T) {
 	other := &held{place: place{busy, "i-1"}}
 	c.hold(t.Context(), other)
 	clock.look, clock.after = func() { c.release(other) }, 1 // the loop looks first, then who found no slot
-	if tended(t, c)+tended(t, c) != 1 || clock.look != nil {
-		t.Errorf("the slot is free, and %s is neither served nor looked at again", waits)
-	}
+	expect.True(t, tended(t, c)+tended(t, c) == 1 && clock.look == nil, "the slot is free, and %s is neither served nor looked at again", waits)
 }
 
 // Two are leased in one transaction; the second is withdrawn before it begins.
@@ -105,13 +102,10 @@ func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
 	var begun []context.Context
 	c.begin = func(_ *held, ctx context.Context) {
 		if begun = append(begun, ctx); len(begun) == 1 {
-			if _, err := c.Withdraw(t.Context(), by, second.IntentID, "enough"); err != nil {
-				t.Error(err)
-			}
+			_, err := c.Withdraw(t.Context(), by, second.IntentID, "enough")
+			expect.True(t, err == nil, "%v", err)
 		}
 	}
 	expect.Of(c.loop.Step(t.Context()))(t)
-	if len(begun) != 2 || begun[0].Err() != nil || begun[1].Err() == nil {
-		t.Errorf("%d begun; of two the withdrawn one is to end", len(begun))
-	}
+	expect.True(t, len(begun) == 2 && begun[0].Err() == nil && begun[1].Err() != nil, "%d begun; of two the withdrawn one is to end", len(begun))
 }

@@ -14,9 +14,7 @@ func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
 		id := r.attachThing("mug")
 		made, err := r.Snapshot(r.T.Context(), alice, id)
 		r.No(err)
-		if err := r.Fault(r.T.Context(), acme); err != nil {
-			t.Errorf("at the machine that has it: %v", err)
-		}
+		expect.Is(t, r.Fault(r.T.Context(), acme), nil, "at the machine that has it")
 		r.opt.Place = "deck2/b"
 		for what, do := range map[string]func() error{
 			"probe":       func() error { _, err := r.Probe(r.T.Context(), alice, id); return err },
@@ -25,16 +23,13 @@ func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
 			"replacement": func() error { _, err := r.Restore(r.T.Context(), alice, made.ID, ""); return err },
 			"fault":       func() error { return r.Fault(r.T.Context(), acme) },
 		} {
-			if err := do(); err == nil || !strings.Contains(err.Error(), "on deck1") {
-				t.Errorf("%s: %v", what, err)
-			}
+			err := do()
+			expect.True(t, err != nil && strings.Contains(err.Error(), "on deck1"), "%s: %v", what, err)
 		}
-		if v, err := r.Show(r.T.Context(), acme, id); err != nil || v.Liveness.Status != dag.LiveUnknown {
-			t.Errorf("what can't be seen is taken for %v, %v", v.Liveness, err)
-		}
-		if _, err := r.fork(r.began("run"), "eve", nil); err == nil || !strings.Contains(err.Error(), "on deck1") {
-			t.Errorf("fork: %v", err)
-		}
+		v, err := r.Show(r.T.Context(), acme, id)
+		expect.True(t, err == nil && v.Liveness.Status == dag.LiveUnknown, "what can't be seen is taken for %v, %v", v.Liveness, err)
+		_, err = r.fork(r.began("run"), "eve", nil)
+		expect.True(t, err != nil && strings.Contains(err.Error(), "on deck1"), "fork: %v", err)
 		r.No(r.forget(r.T.Context(), alice, made.ID))
 		expect.Is(t, len(r.shelf.kept), 1, "the machine that keeps it was told to drop it, or another one has")
 	})

@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // worked records that ada was told something, called a tool and got a result, and
@@ -53,9 +54,7 @@ func TestAForkGoesOnFromAnEventAsItWasEdited(t *testing.T) {
 			}
 			page, err := r.dag.Events(ctx, acme, dag.Query{Run: dag.EditRun(f.IntentID), Filter: core.Filter{Agent: c.name}})
 			r.No(err)
-			if len(page.Items) != 4 || page.Items[1].Event.Kind != c.kind {
-				t.Fatalf("%s has %d events of its edit", c.name, len(page.Items))
-			}
+			expect.Must(t, len(page.Items) == 4 && page.Items[1].Event.Kind == c.kind, "%s has %d events of its edit", c.name, len(page.Items))
 			s := page.Items[2].Event.Body.(*dag.Substitution)
 			if s.OriginalEvent.EventID != c.at || s.ReplacementEvent.EventID != page.Items[1].Event.EventID || s.Reason != "what if" {
 				t.Errorf("%s: %+v", c.name, s)
@@ -71,9 +70,8 @@ func TestAForkGoesOnFromAnEventAsItWasEdited(t *testing.T) {
 		}
 		// The agent's own past stays.
 		own, err := r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: got})
-		if r.No(err); len(own.Lines) != 3 || !strings.Contains(own.Lines[0], "build it") {
-			t.Errorf("ada's own: %v", own.Lines)
-		}
+		r.No(err)
+		expect.True(t, len(own.Lines) == 3 && strings.Contains(own.Lines[0], "build it"), "ada's own: %v", own.Lines)
 	})
 }
 
@@ -100,8 +98,7 @@ func TestWhatCantBeEditedIsNamed(t *testing.T) {
 			}
 		}
 		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: got, Edit: core.Raw(`{"status":"error","error":{"code":"x","message":"y"}}`)})
-		if r.No(err); p.Edited == nil || p.Edited.Result.Status != dag.CallError {
-			t.Errorf("%+v", p.Edited)
-		}
+		r.No(err)
+		expect.True(t, p.Edited != nil && p.Edited.Result.Status == dag.CallError, "%+v", p.Edited)
 	})
 }

@@ -37,21 +37,17 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 		id := r.attachThing("bench")
 		at := r.began("r-1")
 		r.people.onFork = refused
-		if _, err := r.fork(at, "bob", nil); core.AsError(err).Code != core.Conflict {
-			t.Fatalf("the first fork: %v", err)
-		}
-		if noted, counted := r.states(id); noted != 0 || counted != 0 {
-			t.Errorf("the snapshot is given up, but %d states of it stay, %d counted", noted, counted)
-		}
+		_, err := r.fork(at, "bob", nil)
+		expect.Must(t, core.AsError(err).Code == core.Conflict, "the first fork: %v", err)
+		noted, counted := r.states(id)
+		expect.True(t, noted == 0 && counted == 0, "the snapshot is given up, but %d states of it stay, %d counted", noted, counted)
 		r.people.onFork = nil
 		later := r.began("r-2")
 		for n, at := range []string{at, later} {
 			name := []string{"bob", "eve"}[n]
 			f, err := r.fork(at, name, nil)
 			r.No(err)
-			if len(f.Parts) != 1 || !f.Parts[0].makes() {
-				t.Errorf("%s has %+v", name, f.Parts)
-			}
+			expect.True(t, len(f.Parts) == 1 && f.Parts[0].makes(), "%s has %+v", name, f.Parts)
 			expect.Is(t, r.shelf.things[f.Parts[0].Dest], "one", "what", name, "has says")
 		}
 	})
@@ -88,22 +84,19 @@ func TestWhatAForkTookGoesBackWithIt(t *testing.T) {
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
 		_, err = forking{r.Resources}.Act(ctx, job)
 		r.No(err)
-		if got := r.holders(id); got != "bob" {
-			t.Fatalf("after the fork %s have it", got)
-		}
+		got := r.holders(id)
+		expect.Must(t, got == "bob", "after the fork %s have it", got)
 		time.Sleep(time.Second)
 		_, err = r.Attach(ctx, alice, Attachment{AgentID: "eve", Target: "shelf:bench"})
 		r.No(err)
 		for range 2 {
 			seen, err := forking{r.Resources}.Compensate(ctx, job)
 			r.No(err)
-			if got := r.holders(id); !seen.Met || got != "ada eve" {
-				t.Errorf("after it was taken back %q have it: %+v", got, seen)
-			}
+			got := r.holders(id)
+			expect.True(t, seen.Met && got == "ada eve", "after it was taken back %q have it: %+v", got, seen)
 		}
-		if got, want := r.moves(id), "ada+ ada- bob+ eve+ bob- ada+"; got != want {
-			t.Errorf("the record says %q, want %q", got, want)
-		}
+		got, want := r.moves(id), "ada+ ada- bob+ eve+ bob- ada+"
+		expect.True(t, got == want, "the record says %q, want %q", got, want)
 	})
 }
 
@@ -121,9 +114,8 @@ func TestAForkThatFailedTakesNothingFromItsNamesake(t *testing.T) {
 			r.No(err)
 			return core.Errorf(core.Conflict, "name: there is an agent bob already")
 		}
-		if _, err := r.fork(at, "bob", map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}}); core.AsError(err).Code != core.Conflict {
-			t.Fatalf("the fork: %v", err)
-		}
+		_, err := r.fork(at, "bob", map[string]Choice{id: {Mode: dag.PlanKeep, KeptBy: "bob"}})
+		expect.Must(t, core.AsError(err).Code == core.Conflict, "the fork: %v", err)
 		expect.Is(t, r.holders(chair.ID)+", "+r.holders(id), "bob, ada", "the chair and the bench have")
 	})
 }
@@ -178,9 +170,8 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 			r.No(err)
 			expect.Is(t, there(), c.left, "left is")
 		}
-		if _, err := os.Stat(filepath.Join(dir, acme)); err != nil {
-			t.Error(err)
-		}
+		_, err = os.Stat(filepath.Join(dir, acme))
+		expect.True(t, err == nil, "%v", err)
 	})
 }
 

@@ -22,9 +22,8 @@ func TestAStateIsThatOfThePlaceWhereItsKeepingBegan(t *testing.T) {
 		for _, event := range []string{before, after} {
 			p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
 			r.No(err)
-			if part := p.Parts[0]; part.Resource.ID != id || part.SnapshotRef == "" || !part.Exact {
-				t.Errorf("at %s: %+v", event, part)
-			}
+			part := p.Parts[0]
+			expect.True(t, part.Resource.ID == id && part.SnapshotRef != "" && part.Exact, "at %s: %+v", event, part)
 		}
 	})
 }
@@ -43,9 +42,8 @@ func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
 			}
 			return time.Since(began), said
 		}
-		if took, said := keep(); took != Patience || !strings.Contains(said, "lathe") || strings.Contains(said, "bench") {
-			t.Errorf("after %v: %q", took, said)
-		}
+		took, said := keep()
+		expect.True(t, took == Patience && strings.Contains(said, "lathe") && !strings.Contains(said, "bench"), "after %v: %q", took, said)
 		r.shelf.takes.Store(0)
 		if took, said := keep(); took != 0 || said != "" { // the lathe is being copied still
 			t.Errorf("at the next call, after %v: %q", took, said)
@@ -55,12 +53,10 @@ func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
 		_, n, err := r.newest(r.T.Context(), acme, "thing-lathe")
 		r.No(err)
 		r.began("r-1")
-		if took, said := keep(); took != 0 || said != "" {
-			t.Errorf("when it is copied, after %v: %q", took, said)
-		}
-		if _, more, err := r.newest(r.T.Context(), acme, "thing-lathe"); err != nil || more != n+1 {
-			t.Errorf("%d states of it are kept, %d before: %v", more, n, err)
-		}
+		took, said = keep()
+		expect.True(t, took == 0 && said == "", "when it is copied, after %v: %q", took, said)
+		_, more, err := r.newest(r.T.Context(), acme, "thing-lathe")
+		expect.True(t, err == nil && more == n+1, "%d states of it are kept, %d before: %v", more, n, err)
 	})
 }
 
@@ -77,8 +73,6 @@ func TestALateStateIsNotExact(t *testing.T) {
 		time.Sleep(3 * Patience)
 		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
 		r.No(err)
-		if p.Parts[0].Exact {
-			t.Errorf("%+v", p.Parts[0])
-		}
+		expect.True(t, !p.Parts[0].Exact, "%+v", p.Parts[0])
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/expect"
 )
 
 func TestADeletedAgentHasNoResources(t *testing.T) {
@@ -14,9 +15,8 @@ func TestADeletedAgentHasNoResources(t *testing.T) {
 			r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { return r.Left(tx, "ada") }))
 		}
 		for _, id := range all {
-			if v, err := r.Show(t.Context(), alice.Tenant, id); err != nil || len(v.Holders) != 0 {
-				t.Errorf("%s: %+v %v", id, v.Holders, err)
-			}
+			v, err := r.Show(t.Context(), alice.Tenant, id)
+			expect.True(t, err == nil && len(v.Holders) == 0, "%s: %+v %v", id, v.Holders, err)
 		}
 	})
 }

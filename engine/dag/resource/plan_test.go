@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/expect"
 )
 
 // what are resources of each sort.
@@ -55,14 +56,12 @@ func TestAPlanHoldsToTheSeedsRules(t *testing.T) {
 			t.Errorf("%s: kept by %q, makes %t: %v", name, parts[0].KeptBy, parts[0].makes(), err)
 		}
 	}
-	if err := apply(nil, map[string]Choice{"other": {Mode: dag.PlanKeep}}, "main", "try"); err == nil || !strings.Contains(err.Error(), "it had none") {
-		t.Error(err)
-	}
+	err := apply(nil, map[string]Choice{"other": {Mode: dag.PlanKeep}}, "main", "try")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "it had none"), "%v", err)
 	far := []Part{{Resource: full}}
 	far[0].rules()
-	if err := apply(far, map[string]Choice{"thing": {Mode: dag.PlanSnapshot}}, "main", "try"); err == nil || !strings.Contains(err.Error(), "nothing here looks after it") {
-		t.Error(err)
-	}
+	err = apply(far, map[string]Choice{"thing": {Mode: dag.PlanSnapshot}}, "main", "try")
+	expect.True(t, err != nil && strings.Contains(err.Error(), "nothing here looks after it"), "%v", err)
 }
 
 func errOr(err error) error {

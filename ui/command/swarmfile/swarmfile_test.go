@@ -79,9 +79,7 @@ policy:
 	for i := range got.Budgets {
 		got.Budgets[i].Lines = nil
 	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("\n got %+v\nwant %+v", got, want)
-	}
+	expect.True(t, reflect.DeepEqual(got, want), "\n got %+v\nwant %+v", got, want)
 }
 
 func TestEveryMistakeIsToldAtOnceWithItsLine(t *testing.T) {
@@ -114,9 +112,7 @@ roles:
 operators: [a]
 `)
 	var e *core.Error
-	if !errors.As(err, &e) || e.Code != core.InvalidInput {
-		t.Fatalf("%v", err)
-	}
+	expect.Must(t, errors.As(err, &e) && e.Code == core.InvalidInput, "%v", err)
 	want := []string{
 		`1: tenant: tenant_id: "Bad" is not allowed`,
 		`2: colour: unknown field; allowed: agents, budgets`,
@@ -152,9 +148,7 @@ operators: [a]
 		for _, line := range lines {
 			found = found || strings.HasPrefix(line, "swarm.yaml:"+w)
 		}
-		if !found {
-			t.Errorf("missing: %s", w)
-		}
+		expect.True(t, found, "missing: %s", w)
 	}
 	problems, ok := e.Details["problems"].([]document.Problem)
 	if !ok || len(problems) != len(lines) || problems[0].Line != 1 || problems[0].Field != "tenant" {
@@ -180,9 +174,8 @@ func TestBrokenFilesAreRefusedClearly(t *testing.T) {
 		"tenant: t_" + strings.Repeat("x", swarmfile.MaxSize): "larger than",
 		"tenant: t_" + strings.Repeat("x", 20<<10):            "line is longer than",
 	} {
-		if _, err := load(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, want …%s…", text, err, want)
-		}
+		_, err := load(text)
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%.40q: %v, want …%s…", text, err, want)
 	}
 }
 

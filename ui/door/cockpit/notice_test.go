@@ -24,22 +24,17 @@ func environment(pairs ...string) func(string) string {
 
 func TestTheEnvironmentSaysHowToNotify(t *testing.T) {
 	for value, want := range map[string]ui.Notice{"": ui.NoticeBell, "osc9": ui.NoticeOSC9, "osc777": ui.NoticeOSC777, "off": ui.NoticeOff} {
-		if got, err := notice(environment(notify, value)); err != nil || got != want {
-			t.Errorf("%q: %q, %v", value, got, err)
-		}
+		expect.Is(t, expect.Of(notice(environment(notify, value)))(t), want, value)
 	}
-	if _, err := notice(environment(notify, "growl")); err == nil || !strings.Contains(err.Error(), "osc777") {
-		t.Errorf("%v", err)
-	}
+	_, err := notice(environment(notify, "growl"))
+	expect.True(t, err != nil && strings.Contains(err.Error(), "osc777"), "%v", err)
 }
 
 func TestThePagerGetsTheText(t *testing.T) {
 	cmd := pager(environment("PAGER", "tr a-z A-Z"))("a diff\n")
 	cmd.Stdout = nil
 	out, err := cmd.Output()
-	if err != nil || string(out) != "A DIFF\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	expect.True(t, err == nil && string(out) == "A DIFF\n", "%q, %v", out, err)
 }
 
 func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {

@@ -50,8 +50,7 @@ func TestATokenIsLongAndPrivate(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 		expect.No(t, os.Chmod(path, 0o644))
-		if _, err := Token(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-			t.Errorf("readable by others: %v", err)
-		}
+		_, err = Token(path)
+		expect.True(t, err != nil && strings.Contains(err.Error(), "chmod 600"), "readable by others: %v", err)
 	}
 }

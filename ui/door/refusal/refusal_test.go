@@ -31,22 +31,17 @@ func TestStrangersAreToldOfInFewRecords(t *testing.T) {
 		s.End()
 		mu.Lock()
 		defer mu.Unlock()
-		if len(told) < 3 || len(told) > 5 {
-			t.Fatalf("%d records in 150 s", len(told))
-		}
+		expect.Must(t, len(told) >= 3 && len(told) <= 5, "%d records in 150 s", len(told))
 		n := 0
 		for _, r := range told {
 			sum := r.Others
 			for _, of := range r.From {
 				sum += of
 			}
-			if n += r.Reasons["no_key"]; sum != r.Reasons["no_key"] || len(r.From) > maxNamed || len(r.Keys) > maxNamed {
-				t.Errorf("%+v", r)
-			}
+			n += r.Reasons["no_key"]
+			expect.True(t, sum == r.Reasons["no_key"] && len(r.From) <= maxNamed && len(r.Keys) <= maxNamed, "%+v", r)
 		}
-		if n != 1500 || told[0].Until.Sub(told[0].Since) > 2*time.Second {
-			t.Errorf("%d of 1500 counted; the first %+v", n, told[0])
-		}
+		expect.True(t, n == 1500 && told[0].Until.Sub(told[0].Since) <= 2*time.Second, "%d of 1500 counted; the first %+v", n, told[0])
 	})
 }
 
@@ -84,13 +79,10 @@ func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
 			for _, a := range again[name] {
 				n += a.Others
 				for reason, of := range a.Reasons {
-					if n += of; len(reason) > maxReason+len("…") {
-						t.Errorf("a reason of %d bytes", len(reason))
-					}
+					n += of
+					expect.True(t, len(reason) <= maxReason+len("…"), "a reason of %d bytes", len(reason))
 				}
-				if len(a.Reasons) > maxNamed || a.Until.Sub(a.Since) > thenTold {
-					t.Errorf("%s: %+v", name, a)
-				}
+				expect.True(t, len(a.Reasons) <= maxNamed && a.Until.Sub(a.Since) <= thenTold, "%s: %+v", name, a)
 			}
 			return first[name] + n
 		}
@@ -100,9 +92,7 @@ func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
 		if told := first["mallory"] + len(again["mallory"]); told > 3*(maxNamed+1) || count("mallory") != 1500 {
 			t.Errorf("mallory: %d records, %d of 1500 counted", told, count("mallory"))
 		}
-		if len(again["carol"]) != 0 {
-			t.Errorf("carol: %+v", again["carol"])
-		}
+		expect.Is(t, len(again["carol"]), 0, "carol", again["carol"])
 		expect.Is(t, first["dave"], 1, "what comes after the end is lost")
 	})
 }

@@ -144,46 +144,37 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	ctx, admin := t.Context(), core.Caller{Tenant: "t_acme", Name: "root", Kind: core.Operator, Door: core.DoorCLI}
 	expect.Of(owner.eng.Swarm.CreateTenant(ctx, admin, "t_acme"))(t)
 
-	if code, _, errs := first.run(t, bob, "session create"); code != 1 || !strings.Contains(errs, "connect again") {
-		t.Errorf("a key that opens nothing there: exit %d, %s", code, errs)
-	}
+	code, _, errs := first.run(t, bob, "session create")
+	expect.True(t, code == 1 && strings.Contains(errs, "connect again"), "a key that opens nothing there: exit %d, %s", code, errs)
 	_, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}})
 	expect.No(t, err)
-	if code, _, errs := first.run(t, bob, "session create"); code == 0 || !strings.Contains(errs, "you are viewer") {
-		t.Errorf("the role that the first door believes counts: exit %d, %s", code, errs)
-	}
+	code, _, errs = first.run(t, bob, "session create")
+	expect.True(t, code != 0 && strings.Contains(errs, "you are viewer"), "the role that the first door believes counts: exit %d, %s", code, errs)
 	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Approver, Keys: []operator.Key{public}})
 	expect.No(t, err)
-	if code, out, errs := first.run(t, bob, "swarmdeck session create -o json"); code != 0 || !strings.Contains(out, `"t_acme"`) {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
-	if code, _, errs := owner.bring(t, first.key, "session create"); code != 0 {
-		t.Errorf("exit %d, %s", code, errs)
-	}
-	if code, _, errs := owner.bring(t, first.key, "task list --tenant t_other"); code == 0 {
-		t.Errorf("a tenant was left: %s", errs)
-	}
-	if code, _, errs := owner.bring(t, first.key, "task list --as bob --key /etc/passwd"); code == 0 || strings.Contains(errs, "/etc/passwd") {
-		t.Errorf("exit %d, %s", code, errs)
-	}
+	code, out, errs := first.run(t, bob, "swarmdeck session create -o json")
+	expect.True(t, code == 0 && strings.Contains(out, `"t_acme"`), "exit %d, %s%s", code, out, errs)
+	code, _, errs = owner.bring(t, first.key, "session create")
+	expect.True(t, code == 0, "exit %d, %s", code, errs)
+	code, _, errs = owner.bring(t, first.key, "task list --tenant t_other")
+	expect.True(t, code != 0, "a tenant was left: %s", errs)
+	code, _, errs = owner.bring(t, first.key, "task list --as bob --key /etc/passwd")
+	expect.True(t, code != 0 && !strings.Contains(errs, "/etc/passwd"), "exit %d, %s", code, errs)
 	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "cleo", Role: operator.Viewer, Users: []operator.User{{UID: 1000, Engine: "deck1"}}})
 	expect.No(t, err)
-	if code, _, errs := owner.bring(t, first.key, "session create"); code != 0 {
-		t.Errorf("exit %d, %s", code, errs)
-	}
+	code, _, errs = owner.bring(t, first.key, "session create")
+	expect.True(t, code == 0, "exit %d, %s", code, errs)
 	_, log, _ := owner.bring(t, first.key, "audit list -o json")
 	for _, want := range []string{`"bob"`, `"ann"`, `"cleo"`} {
 		expect.Has(t, log, want, "the log has no")
 	}
 
 	moved.Store(true)
-	if code, _, errs := first.run(t, bob, "task list"); code != 75 || !strings.Contains(errs, "its tenant has moved") {
-		t.Errorf("exit %d, %s", code, errs)
-	}
+	code, _, errs = first.run(t, bob, "task list")
+	expect.True(t, code == 75 && strings.Contains(errs, "its tenant has moved"), "exit %d, %s", code, errs)
 	owner.peer.Key = public.Fingerprint
-	if code, _, errs := first.run(t, bob, "task list -o json"); code != 75 || !strings.Contains(errs, "its key is SHA256:") || !strings.HasPrefix(errs, `{"error":`) {
-		t.Errorf("exit %d, %s", code, errs)
-	}
+	code, _, errs = first.run(t, bob, "task list -o json")
+	expect.True(t, code == 75 && strings.Contains(errs, "its key is SHA256:") && strings.HasPrefix(errs, `{"error":`), "exit %d, %s", code, errs)
 }
 
 var _ io.Writer = (*said)(nil)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 )
 
@@ -12,18 +13,15 @@ func TestKeysOfATerminalPageAreTheCockpitsOnlyOnceTheyAreLetGoOf(t *testing.T) {
 	p := NewTerminal(context.Background(), nil)
 	at := func(step, want string) {
 		t.Helper()
-		if scope, on := p.Typing(); want == "" && on || want != "" && (!on || scope != want) {
-			t.Errorf("%s: keys go to %q (%t), want %q", step, scope, on, want)
-		}
+		scope, on := p.Typing()
+		expect.True(t, (want != "" || !on) && (want == "" || on && scope == want), "%s: keys go to %q (%t), want %q", step, scope, on, want)
 	}
 	at("no agent", "")
 	p.item = pane.Item{Kind: TerminalName, ID: "shell"}
 	at("before the seat is there", "terminal")
 	p.sat(fleet.Desk{Rev: 1, Writer: "bob"})
 	at("somebody else types", "terminal")
-	if p.put() == nil || len(p.queue) != 0 {
-		t.Error("what a watcher types is kept, or nothing is said of it")
-	}
+	expect.True(t, p.put() != nil && len(p.queue) == 0, "what a watcher types is kept, or nothing is said of it")
 	p.Do(pane.Env{}, "detach")
 	at("let go", "")
 	p.sat(fleet.Desk{Rev: 2, Writer: "bob", Watchers: []string{"ada"}})

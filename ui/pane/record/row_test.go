@@ -44,9 +44,8 @@ func TestABarFitsWhateverTimesARecordClaims(t *testing.T) {
 		p := NewTimeline(nil, nil)
 		p.axis = c.axis
 		line := p.bar(&pane.Env{Now: now, Glyphs: screen.ASCII()}, m, 30)
-		if n := utf8.RuneCountInString(line); n != c.want || c.name == "the later half of decades" && strings.Count(line, " ") != 14 {
-			t.Errorf("%s: %d cells: %q", c.name, n, line)
-		}
+		n := utf8.RuneCountInString(line)
+		expect.True(t, n == c.want && (c.name != "the later half of decades" || strings.Count(line, " ") == 14), "%s: %d cells: %q", c.name, n, line)
 	}
 }
 

@@ -41,37 +41,31 @@ grip (how tight (else from look))
 speed*=2
 area* (for look)
 `
-	if got := shown(look, take); got != want {
-		t.Errorf("the form has\n%swant\n%s", got, want)
-	}
+	got := shown(look, take)
+	expect.True(t, got == want, "the form has\n%swant\n%s", got, want)
 }
 
 func TestAFormOfOneSkillIsItsSchema(t *testing.T) {
 	want := "a*\nb=[1]\n"
-	if got := shown(made("one", `{"properties":{"a":true,"b":{"default":[1]}},"required":["a"]}`, `{"properties":{"a":{}}}`)); got != want {
-		t.Errorf("the form has\n%swant\n%s", got, want)
-	}
+	got := shown(made("one", `{"properties":{"a":true,"b":{"default":[1]}},"required":["a"]}`, `{"properties":{"a":{}}}`))
+	expect.True(t, got == want, "the form has\n%swant\n%s", got, want)
 	f := invokeForm([]*skill.Skill{made("one", `{}`, "")})
 	expect.Is(t, strings.Join(f.Line(core.Raw(`{"a":"--yes"}`)), "|"), `skill|invoke|one@1.0.0|--params|{"a":"--yes"}`, "the line is")
 }
 
 func TestWhatTakesAnyParametersHasAFieldForThem(t *testing.T) {
 	order := []*skill.Skill{made("any", `{"type":"object"}`, ""), made("one", `{"properties":{"a":{}}}`, "")}
-	if got, want := shown(order...), "a\nand more (any further parameters, as an object)\n"; got != want {
-		t.Errorf("the form has %q, want %q", got, want)
-	}
+	got, want := shown(order...), "a\nand more (any further parameters, as an object)\n"
+	expect.True(t, got == want, "the form has %q, want %q", got, want)
 	f := invokeForm(order)
 	for object, want := range map[string]string{
 		`{"a":1,"and more":{"c":3,"b":2}}`: `{"a":1,"b":2,"c":3}`, `{"a":1}`: `{"a":1}`, `{"and more":{}}`: `{}`,
 	} {
 		expect.No(t, f.Check(core.Raw(object)), object)
-		if line := f.Line(core.Raw(object)); line[4] != want {
-			t.Errorf("%s gives %s, want %s", object, line[4], want)
-		}
+		expect.Is(t, f.Line(core.Raw(object))[4], want, object, "gives")
 	}
 	for object, want := range map[string]string{`{"and more":[1]}`: "a JSON object", `{"a":1,"and more":{"a":2}}`: "no field of their own"} {
-		if err := f.Check(core.Raw(object)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", object, err, want)
-		}
+		err := f.Check(core.Raw(object))
+		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %s", object, err, want)
 	}
 }

@@ -137,9 +137,7 @@ func TestWhatIsNamedIsBounded(t *testing.T) {
 	}
 	many := slices.Repeat([]string{"a,b,c,d,e,f,g,h"}, 4096)
 	got = Find(tree(), Line{Argv: many, Dir: "/w"})
-	if len(got) != 1 || got[0].Unbound == "" {
-		t.Errorf("%+v", got)
-	}
+	expect.True(t, len(got) == 1 && got[0].Unbound != "", "%+v", got)
 }
 
 func TestALinkOutOfTheWorkDirectoryIsNotBound(t *testing.T) {
