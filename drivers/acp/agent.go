@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
@@ -38,7 +37,7 @@ type agent struct {
 	meeting   bool               // its process was started, and is not known to be of use yet
 	crashed   bool               // its last process crashed: the next one is a restart
 	want      wants
-	backlog   exec.Backlog
+	backlog   keeper.Backlog
 	news      []fleet.Event // changes of mode and costs between prompts
 	sleeping  *time.Timer   // until its process ends for want of work
 }
@@ -48,8 +47,6 @@ var (
 	_ fleet.Steerer = (*agent)(nil)
 	_ fleet.Chooser = (*agent)(nil)
 )
-
-var errStopped = errors.New("ended before it began")
 
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
@@ -94,14 +91,14 @@ func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
 		a.mu.Unlock()
 		switch {
 		case over || t.Ending() != keeper.Running:
-			return nil, errStopped
+			return nil, keeper.ErrStopped
 		case wait != nil:
 			if !t.await(wait, a.keep.Closed()) {
-				return nil, errStopped
+				return nil, keeper.ErrStopped
 			}
 		case pe != nil && (pe.ending() || pe.conn.Err() != nil):
 			if !t.await(pe.ended, a.keep.Closed()) {
-				return nil, errStopped
+				return nil, keeper.ErrStopped
 			}
 		case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
 			a.giveUp(pe)
@@ -153,7 +150,7 @@ func (a *agent) start(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case errors.Is(err, errStopped):
+	case errors.Is(err, keeper.ErrStopped):
 		return err
 	case err != nil:
 		a.keep.Fail("can't start: " + startReason(err))
@@ -175,10 +172,10 @@ func (a *agent) start(ctx context.Context) error {
 	a.meeting = false
 	switch {
 	case a.pe != pe: // it is gone, which was told
-		return cmp.Or(err, errStopped)
+		return cmp.Or(err, keeper.ErrStopped)
 	case err != nil && ctx.Err() != nil:
 		a.pe, a.sess = nil, nil
-		return errStopped
+		return keeper.ErrStopped
 	case err != nil:
 		a.pe, a.sess, a.keep.Said = nil, nil, pe.lastLines()
 		a.keep.Fail("can't be used: " + startReason(err))
@@ -200,7 +197,7 @@ func (a *agent) meet(ctx context.Context, pe *peer) error {
 	s := a.sess
 	a.mu.Unlock()
 	if s == nil || s.pe != pe {
-		return errStopped
+		return keeper.ErrStopped
 	}
 	return s.adjust(ctx)
 }

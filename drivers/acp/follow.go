@@ -310,12 +310,10 @@ func (pe *peer) lost(err error) string {
 
 // refused makes the outcome of a turn that no agent took.
 func (t *turn) refused(err error) task.Outcome {
-	how := t.Ending()
+	if out, is := t.Refused(err); is {
+		return out
+	}
 	switch {
-	case how != keeper.Running:
-		return t.OnPurpose(keeper.Failure("cancelled", "", false))
-	case errors.Is(err, errStopped):
-		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
 	case errors.As(err, new(*core.Error)) && core.AsError(err).Code == core.InvalidInput:
 		return keeper.Failure("invalid_input", err.Error(), false)
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):

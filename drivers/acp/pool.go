@@ -9,6 +9,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 )
 
 // pool holds the processes of all agents, by the key of their places.
@@ -45,7 +46,7 @@ func (p *pool) join(ctx context.Context, a *agent) (*peer, error) {
 	case <-found.ready:
 	case <-ctx.Done():
 		_ = p.leave(context.WithoutCancel(ctx), found, a)
-		return nil, errStopped
+		return nil, keeper.ErrStopped
 	}
 	if found.failure != nil {
 		a.mu.Lock()

@@ -154,13 +154,8 @@ func (r *Runtime) placeThere(p place, host string, c fleet.Create) (place, error
 func (a *agent) linked(why error) {
 	a.mu.Lock()
 	pe := a.pe
-	if pe == nil && !a.keep.Stopped && !a.keep.Over() && a.turn == nil && a.keep.Paused() == nil {
-		if a.keep.Well(); why != nil {
-			a.keep.Fail(why.Error())
-		} else {
-			a.keep.Quiet()
-			a.keep.Check(a.place.machine().available())
-		}
+	if pe == nil && a.turn == nil {
+		a.keep.Linked(why, a.place.machine().available)
 	}
 	a.mu.Unlock()
 	if pe != nil {

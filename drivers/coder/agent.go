@@ -9,7 +9,6 @@ import (
 	"github.com/coder/coder/v2/codersdk"
 	"github.com/google/uuid"
 
-	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -55,7 +54,7 @@ type agent struct {
 	seen     map[uuid.UUID]bool // reports that were shown in this opening
 	since    time.Time          // until then they were shown by an earlier one
 	caughtUp bool               // the server's history was looked through
-	backlog  exec.Backlog
+	backlog  keeper.Backlog
 	closed   bool
 }
 

@@ -26,7 +26,7 @@ func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 		select {
 		case <-t.done:
 			return a.finished(t, s), false
-		case <-s.ended:
+		case <-s.Over:
 			if t.settled() {
 				return a.finished(t, s), false
 			}
@@ -41,7 +41,7 @@ func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 		case <-kill:
 			kill = nil
 			t.Cancel() // its end must not wait for a log that does not move
-			go s.stop(cell.Grace{Interrupt: -1, Terminate: killGrace})
+			go s.Stop(cell.Grace{Interrupt: -1, Terminate: killGrace})
 		}
 	}
 }
@@ -49,22 +49,13 @@ func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 // interrupt tells the agent to let go, or ends its process if that is wanted
 // anyway.
 func (a *agent) interrupt(t *turn, s *session) {
-	a.mu.Lock()
-	paused := a.keep.Paused() != nil
-	how := t.Ending()
-	if paused || how == keeper.ByStop || how == keeper.ByRestart {
-		s.ending = true
-	}
-	ending := s.ending
-	a.mu.Unlock()
-	if ending {
-		// Frozen, or to be ended anyway: nothing is asked of it.
-		go s.stop(cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second})
+	if a.ToEnd(s, t.Ending()) {
+		go s.Stop(a.Grace)
 		return
 	}
 	_ = s.send(a.opt.CancelLine) // full: then the signal has to do
 	if a.opt.Interrupt != 0 {
-		s.proc.Interrupt(a.opt.Interrupt)
+		s.Proc.Interrupt(a.opt.Interrupt)
 	}
 }
 
@@ -72,16 +63,16 @@ func (a *agent) interrupt(t *turn, s *session) {
 func (a *agent) finished(t *turn, s *session) task.Outcome {
 	s.quiesce()
 	how := t.Ending()
-	if how != keeper.Running && !s.proc.Ended() {
+	if how != keeper.Running && !s.Proc.Ended() {
 		// An agent may say that it has stopped while its tools still run.
-		s.proc.Prune(killGrace)
+		s.Proc.Prune(killGrace)
 	}
-	a.mu.Lock()
+	a.Mu.Lock()
 	if how == keeper.Running {
-		a.keep.Well()
+		a.Keep.Well()
 		a.lasting = a.lasting || t.reused
 	}
-	a.mu.Unlock()
+	a.Mu.Unlock()
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,17 +94,17 @@ func (a *agent) finished(t *turn, s *session) task.Outcome {
 
 // exited makes the outcome of a turn whose process ended without a result.
 func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
-	a.mu.Lock()
-	if s.exit.Code == 0 {
-		a.keep.Well()
+	a.Mu.Lock()
+	if s.Exit.Code == 0 {
+		a.Keep.Well()
 	}
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.Ending() == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.exit.Code == 0) {
+	if t.Ending() == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.Exit.Code == 0) {
 		return out, true // it was on its way out when the task came
 	}
-	exit := s.exit
+	exit := s.Exit
 	tail := strings.ToValidUTF8(string(t.tail[max(0, len(t.tail)-tailBytes):]), "\uFFFD")
 	output := core.MustEncode(struct {
 		RC     int    `json:"rc"`
@@ -142,12 +133,10 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 
 // refused makes the outcome of a turn that no process took.
 func (t *turn) refused(err error) task.Outcome {
-	switch {
-	case errors.Is(err, errStopped) && t.Ending() == keeper.Running:
-		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
-	case errors.Is(err, errStopped):
-		return t.OnPurpose(keeper.Failure("cancelled", "", false))
-	case errors.Is(err, pipe.ErrFull):
+	if out, is := t.Refused(err); is {
+		return out
+	}
+	if errors.Is(err, pipe.ErrFull) {
 		return keeper.Failure("agent_stuck", err.Error(), true)
 	}
 	return failed(startError(err))

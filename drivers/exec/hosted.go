@@ -1,11 +1,12 @@
 package exec
 
 import (
-	"context"
 	"strings"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -14,10 +15,9 @@ func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
 
 // checkHosted is Check of an agent on another machine. What needs this one there,
 // or is not carried over yet, is refused.
-func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
-	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
-	if err != nil {
-		return err
+func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) (profile cell.Profile, models modelproxy.Upstreams, err error) {
+	if profile, err = keeper.CheckHosted(r.opt.Hosts, c); err != nil {
+		return profile, nil, err
 	}
 	with := ""
 	switch given := o.Outside(); {
@@ -27,63 +27,21 @@ func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) error {
 		with = "inspect"
 	}
 	if with != "" || o.Given() {
-		return core.Invalid("options."+with, "given", "only interrupt and record_models, for an agent on a host")
+		return profile, nil, core.Invalid("options."+with, "given", "only interrupt and record_models, for an agent on a host")
 	}
-	_, err = keeper.ModelsThere(o.RecordModels, c.Env, profile)
-	return err
+	models, err = keeper.ModelsThere(o.RecordModels, c.Env, profile)
+	return profile, models, err
 }
 
-// openHosted is Open of an agent on another machine: it is offline while its host
-// is.
-func (r *Runtime) openHosted(ctx context.Context, a fleet.Agent, own agentOptions, notify func(fleet.Health)) (fleet.Handle, error) {
-	if err := r.checkHosted(fleet.Create{Command: a.Command, Env: a.Env, Dir: a.Dir, Profile: a.Profile}, own); err != nil {
-		return nil, err
+// place is how an agent's command is run, the home that is kept for it here, and the
+// APIs that are recorded.
+func (r *Runtime) place(a fleet.Agent, o agentOptions) (spec cell.Spec, kept *home.Home, models modelproxy.Upstreams, err error) {
+	if a.Host != "" {
+		profile, models, err := r.checkHosted(fleet.Create{Command: a.Command, Env: a.Env, Dir: a.Dir, Profile: a.Profile}, o)
+		return r.SpecThere(a, profile), nil, models, err
 	}
-	h := &agent{sup: r.Cells, opt: r.opt, tenant: a.TenantID, host: a.Host, spec: cell.Spec{
-		Argv: a.Command, Env: a.Env, Dir: a.Dir, Limits: r.Limits,
-		Whose: cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}, Wall: cell.Wall{Profile: cell.Profile(a.Profile)},
-	}}
-	if own.Interrupt != "" {
-		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
+	if spec, kept, err = r.Spec(a, o.Choices); err == nil {
+		models, err = modelproxy.Read(o.RecordModels, a.Env)
 	}
-	models, err := keeper.ModelsThere(own.RecordModels, a.Env, h.spec.Wall.Profile)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.record(models); err != nil {
-		return nil, err
-	}
-	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
-	h.mu.Lock()
-	h.keep.Check(h.available())
-	h.mu.Unlock()
-	h.unfollow = r.opt.Hosts.Follow(a.TenantID, a.Host, func(why error) { go h.linked(why) })
-	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
-	return h, nil
-}
-
-// start begins the agent's process where it has its place.
-func (a *agent) start(spec cell.Spec) (keeper.Process, error) {
-	return keeper.Begin(a.sup, a.opt.Hosts, a.host, spec, keeper.Hosted{})
-}
-
-// available reports why it can't be started now.
-func (a *agent) available() error { return keeper.Available(a.opt.Hosts, a.host, a.spec) }
-
-// linked is told that the link to its host is there, or why it is not.
-func (a *agent) linked(why error) {
-	a.mu.Lock()
-	s := a.sess
-	if s == nil && !a.keep.Stopped && !a.keep.Over() && a.turn == nil && a.keep.Paused() == nil {
-		if a.keep.Well(); why != nil {
-			a.keep.Fail(why.Error())
-		} else {
-			a.keep.Quiet()
-			a.keep.Check(a.available())
-		}
-	}
-	a.mu.Unlock()
-	if s != nil {
-		s.emit(keeper.Linked(a.host, why))
-	}
+	return spec, kept, models, err
 }

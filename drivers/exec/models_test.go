@@ -127,8 +127,8 @@ func TestTokensThatWereSeenAndToldAreCountedOnce(t *testing.T) {
 			expect.No(t, os.WriteFile(filepath.Join(dir, "over"), nil, 0o600))
 			expect.Await(t, "it has asked late", func() bool {
 				now := h.(*agent)
-				now.mu.Lock()
-				defer now.mu.Unlock()
+				now.Mu.Lock()
+				defer now.Mu.Unlock()
 				return now.owed.Tokens > 0
 			})
 		}
@@ -188,9 +188,9 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 				t.Errorf("%q %v", inside, err)
 			}
 			now := h.(*agent)
-			now.mu.Lock()
-			pid := now.pid()
-			now.mu.Unlock()
+			now.Mu.Lock()
+			pid := now.PID()
+			now.Mu.Unlock()
 			outside, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 			if err != nil || !strings.Contains(string(outside), "OPENAI_API_KEY=sk-") || strings.Contains(string(outside), key.value) {
 				t.Errorf("%q %v", outside, err)
@@ -223,7 +223,7 @@ func TestAnAgentDoesNotReachAnothersModel(t *testing.T) {
 	}
 	one, _ := begin()
 	a.Name, a.Env = "two", maps.Clone(a.Env)
-	a.Env["ELSEWHERE"] = one.spec.Env["OPENAI_BASE_URL"] + "/v1/models"
+	a.Env["ELSEWHERE"] = one.Spec.Env["OPENAI_BASE_URL"] + "/v1/models"
 	two, w := begin()
 	out := ask(t, two, w.prompt("ask elsewhere"))
 	expect.True(t, out.Error != nil && strings.Contains(out.Error.Message, "connection refused"), "%+v", out)

@@ -101,7 +101,8 @@ func (r *Runtime) Check(c fleet.Create) error {
 		return err
 	}
 	if c.Host != "" {
-		return r.checkHosted(c, o)
+		_, _, err := r.checkHosted(c, o)
+		return err
 	}
 	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
 		return err
@@ -151,29 +152,22 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	if a.Host != "" {
-		return r.openHosted(ctx, a, own, notify)
+	h := &agent{opt: r.opt}
+	h.Place = keeper.Place{
+		Cells: r.Cells, Hosts: r.opt.Hosts, Host: a.Host, Secrets: r.opt.Secrets,
+		Grace: cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second},
 	}
-	spec, kept, err := r.Spec(a, own.Choices)
-	if err != nil {
+	var models modelproxy.Upstreams
+	if h.Spec, h.Home, models, err = r.place(a, own); err != nil {
 		return nil, err
 	}
-	h := &agent{sup: r.Cells, opt: r.opt, tenant: a.TenantID, spec: spec, home: kept}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
-	}
-	models, err := modelproxy.Read(own.RecordModels, a.Env)
-	if err != nil {
-		return nil, err
 	}
 	if err := h.record(models); err != nil {
 		return nil, err
 	}
-	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
-	h.mu.Lock()
-	h.keep.Check(spec.Available())
-	h.mu.Unlock()
-	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
+	h.Open(ctx, a.Restarts, notify, keeper.Ways{Retry: h.retry, Anew: func() { h.lasting = false }, Shut: h.Close})
 	return h, nil
 }
 
@@ -182,10 +176,10 @@ func (a *agent) record(models modelproxy.Upstreams) (err error) {
 	if len(models) == 0 {
 		return nil
 	}
-	if a.models, err = a.opt.Models.Open(models, a.spec.Env, keeper.Masked(a.mask.Load, keeper.Overhear(a.now, a.late))); err != nil {
+	if a.models, err = a.opt.Models.Open(models, a.Spec.Env, keeper.Masked(a.mask.Load, keeper.Overhear(a.Now, a.late))); err != nil {
 		return err
 	}
-	a.spec.Env = a.models.Environ(a.spec.Env)
-	a.spec.Wall.Reach = a.models.Ports()
+	a.Spec.Env = a.models.Environ(a.Spec.Env)
+	a.Spec.Wall.Reach = a.models.Ports()
 	return nil
 }

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,43 +8,33 @@ import (
 	"sync/atomic"
 	"time"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/secret"
 )
 
 // session is one process of an agent with its three streams.
 type session struct {
-	a     *agent
-	proc  keeper.Process
-	out   [2]*os.File // its standard output and error
-	mask  *secret.Mask
-	in    *pipe.Outbox
-	turn  atomic.Pointer[turn] // whom the output belongs to; nil between prompts
-	ended chan struct{}        // closed when nothing of it is left
-	once  sync.Once
-	errs  error // of stop, valid after it
+	*keeper.Run
+	a    *agent
+	out  [2]*os.File // its standard output and error
+	in   *pipe.Outbox
+	turn atomic.Pointer[turn] // whom the output belongs to; nil between prompts
 
-	// Guarded by agent.mu.
-	turns  int
-	ending bool // it was asked to end
-
+	turns      int           // guarded by the agent's Mu
 	lastResult atomic.Int64  // unix nanoseconds
 	reading    atomic.Bool   // stderr was read and is being passed on
-	exit       cell.Exit     // valid after ended
-	unread     bool          // valid after ended: it left some of its stdin unread
-	idle       time.Duration // valid after ended: between its last result and its exit
+	unread     bool          // valid after Over: it left some of its stdin unread
+	idle       time.Duration // valid after Over: between its last result and its exit
 }
 
 // newSession is for a process that has just started. It follows it with run,
 // once it is known whom what it says belongs to.
-func newSession(a *agent, proc keeper.Process, mask *secret.Mask) *session {
-	in, out, errs := proc.Streams()
-	return &session{a: a, proc: proc, out: [2]*os.File{out, errs}, mask: mask, in: pipe.NewOutbox(in), ended: make(chan struct{})}
+func newSession(a *agent, run *keeper.Run) *session {
+	in, out, errs := run.Proc.Streams()
+	return &session{Run: run, a: a, out: [2]*os.File{out, errs}, in: pipe.NewOutbox(in)}
 }
 
 func (s *session) run() {
@@ -60,43 +49,20 @@ func (s *session) run() {
 		close(drained)
 	}()
 
-	<-s.proc.Done()
-	s.unread, s.idle = s.in.Unread() || s.proc.Unread(), s.idleFor()
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
-	s.stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
+	<-s.Proc.Done()
+	s.unread, s.idle = s.in.Unread() || s.Proc.Unread(), s.idleFor()
+	s.Finish(drained, drainPatience, afterGrace)
 	s.in.Close()
-	s.proc.CloseIO()
+	s.Proc.CloseIO()
 	wg.Wait()
 	<-drained
-	s.exit = s.proc.Exit()
+	s.Exit = s.Proc.Exit()
 	t := s.turn.Load()
 	if t != nil && t.settled() {
 		t = nil
 	}
 	s.a.over(s, t)
-	close(s.ended)
-}
-
-// stop ends the whole process tree, once; others wait for it.
-func (s *session) stop(g cell.Grace) {
-	s.once.Do(func() { s.errs = s.proc.Stop(g) })
-}
-
-// Pause stops all of the process, and Resume continues it; there is nothing to do for
-// one that has ended.
-func (s *session) Pause(ctx context.Context) error {
-	return keeper.UnlessOver(ctx, s.ended, s.proc.Pause(ctx))
-}
-
-func (s *session) Resume(ctx context.Context) error {
-	return keeper.UnlessOver(ctx, s.ended, s.proc.Resume(ctx))
+	close(s.Over)
 }
 
 func (s *session) send(line []byte) error { return s.in.Put(line) }
@@ -111,7 +77,7 @@ func (s *session) idleFor() time.Duration {
 }
 
 func (s *session) readStdout() {
-	lines := s.mask.Writer(&pipe.Splitter{Max: maxAgentLine, Emit: s.line})
+	lines := s.Mask.Writer(&pipe.Splitter{Max: maxAgentLine, Emit: s.line})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -124,12 +90,12 @@ func (s *session) readStdout() {
 }
 
 func (s *session) readStderr() {
-	lines := s.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+	lines := s.Mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
 		if t := s.turn.Load(); t != nil {
 			t.note(e.Text, true)
 		}
-		s.emit(e)
+		s.Hear(e)
 	}})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
@@ -158,10 +124,10 @@ func (s *session) quiesce() {
 // line handles one line of stdout.
 func (s *session) line(line []byte, cut int) {
 	if cut > 0 {
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
 		return
 	}
-	line = s.mask.JSON(line)
+	line = s.Mask.JSON(line)
 	e, err := parse(line)
 	if bad := (*malformed)(nil); errors.As(err, &bad) {
 		s.refuse(bad, e)
@@ -174,33 +140,33 @@ func (s *session) line(line []byte, cut int) {
 			t.note(e.Text, false)
 		}
 		e.Type = "log"
-		s.emit(e)
+		s.Hear(e)
 	case e.Type == "tool_request" && t == nil:
 		s.decide(e.CallID, fleet.ToolAnswer{Decision: "deny", Reason: "no task is running"})
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("tool request %q outside of a task was denied", e.Tool)})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf("tool request %q outside of a task was denied", e.Tool)})
 	case t == nil:
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + core.ClipTo(pipe.Text(line), maxLogLine)})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + core.ClipTo(pipe.Text(line), maxLogLine)})
 	case e.Type == "tool_request":
 		if len(judge.Written(e.Args)) > 0 {
 			e.Bind = s.a.written
 		}
 		named := ""
-		if s.a.home != nil {
-			named = s.a.home.Options.Home
+		if s.a.Home != nil {
+			named = s.a.Home.Options.Home
 		}
-		e.Cell = keeper.Cell(s.proc, s.a.spec, named)
+		e.Cell = keeper.Cell(s.Proc, s.a.Spec, named)
 		t.ask(s, e)
 	case e.Type == "result":
 		t.finish(s, e)
 	default:
-		s.emit(e)
+		s.Hear(e)
 	}
 }
 
 // refuse deals with a malformed line so that the agent does not wait for ever.
 func (s *session) refuse(bad *malformed, e fleet.Event) {
 	e.Type, e.Level, e.Text = "log", "WARN", core.ClipTo(bad.Error()+": "+e.Text, maxLogLine)
-	s.emit(e)
+	s.Hear(e)
 	switch bad.kind {
 	case "tool_request":
 		if bad.callID != "" {
@@ -213,14 +179,14 @@ func (s *session) refuse(bad *malformed, e fleet.Event) {
 	}
 }
 
-// emit passes an event to the running prompt, or keeps it for the next.
-func (s *session) emit(e fleet.Event) {
+// Hear passes an event to the running prompt, or keeps it for the next.
+func (s *session) Hear(e fleet.Event) {
 	if t := s.turn.Load(); t != nil && t.emit(e) {
 		return
 	}
-	s.a.mu.Lock()
-	defer s.a.mu.Unlock()
-	s.a.backlog.Add(e)
+	s.a.Mu.Lock()
+	defer s.a.Mu.Unlock()
+	s.a.Backlog.Add(e)
 }
 
 // decide writes a decision line. An agent that does not read it will have to
@@ -235,7 +201,7 @@ func (s *session) decide(callID string, ans fleet.ToolAnswer) {
 		err = s.send(line)
 	}
 	if err != nil {
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "decision for call " + callID + " was not delivered: " + err.Error()})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "decision for call " + callID + " was not delivered: " + err.Error()})
 	}
 }
 

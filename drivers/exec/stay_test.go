@@ -48,13 +48,13 @@ func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
 	ask(t, h, w.prompt("one"))
 	expect.Await(t, "the chatter is there", func() bool {
 		a := h.(*agent)
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return slices.ContainsFunc(a.backlog.events, func(e fleet.Event) bool { return e.Text == "chatter 3000" }) // stderr may come later
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		return slices.ContainsFunc(a.Backlog.Kept(), func(e fleet.Event) bool { return e.Text == "chatter 3000" }) // stderr may come later
 	})
 	ask(t, h, w.prompt("two"))
 	logs := w.texts("log")
-	if len(logs) < maxBacklogEvents || !strings.Contains(logs[0], "lines from between the tasks were dropped") {
+	if len(logs) < keeper.MaxBacklog || !strings.Contains(logs[0], "lines from between the tasks were dropped") {
 		t.Fatalf("%d logs, the first %q", len(logs), logs[0])
 	}
 	expect.Has(t, strings.Join(logs, "|"), "chatter 2999|INFO chatter 3000", "the newest chatter is missing")

@@ -35,9 +35,9 @@ func (a *agent) Steer(text, uri string) error {
 
 // listening is the turn under way with its process.
 func (a *agent) listening() (*turn, *session, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch t, s := a.turn, a.sess; {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	switch t, s := a.Turn, a.Sess; {
 	case t == nil || s == nil || s.turn.Load() != t:
 		return nil, nil, core.Errorf(core.Unavailable, "its process has no task yet")
 	case t.settled():

@@ -118,7 +118,7 @@ func (t *turn) conclude(s *session, set func(), e fleet.Event) {
 	}
 	t.mu.Unlock()
 	if second {
-		s.emit(fleet.Event{Type: "log", Level: "WARN", Text: "a second result of the same task was ignored"})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "a second result of the same task was ignored"})
 		return
 	}
 	if e.Type != "" {

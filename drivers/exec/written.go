@@ -12,13 +12,13 @@ import (
 // they are before: who is asked sees how they would change, and an answer holds for that
 // alone.
 func (a *agent) written(args core.Raw) []judge.File {
-	if a.host != "" { // they are not this machine's
+	if a.Host != "" { // they are not this machine's
 		return nil
 	}
 	argv := []string{"tee"}
 	for _, path := range judge.Written(args) {
 		if filepath.IsAbs(path) {
-			rel, err := filepath.Rel(a.spec.Dir, path)
+			rel, err := filepath.Rel(a.Spec.Dir, path)
 			if err != nil {
 				continue
 			}
@@ -31,5 +31,5 @@ func (a *agent) written(args core.Raw) []judge.File {
 	if len(argv) == 1 {
 		return nil
 	}
-	return a.opt.Pins.Look(a.tenant, named.Line{Argv: argv, Dir: a.spec.Dir})
+	return a.opt.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 )
@@ -13,7 +12,8 @@ import (
 func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	expect.No(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600))
-	a := &agent{tenant: "t_x", spec: cell.Spec{Dir: dir}, opt: RuntimeOptions{Pins: newPins(t)}}
+	a := &agent{opt: RuntimeOptions{Pins: newPins(t)}}
+	a.Spec.Dir, a.Spec.Whose.Tenant = dir, "t_x"
 	for _, c := range []struct {
 		args        string
 		files, held int

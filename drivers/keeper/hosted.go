@@ -28,6 +28,14 @@ func CheckHosted(hosts Hosts, c fleet.Create) (cell.Profile, error) {
 	return cell.ParseProfile("profile", c.Profile)
 }
 
+// SpecThere is how an agent's command is run on a host.
+func (l Local) SpecThere(a fleet.Agent, profile cell.Profile) cell.Spec {
+	return cell.Spec{
+		Argv: a.Command, Env: a.Env, Dir: a.Dir, Limits: l.Limits,
+		Whose: cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}, Wall: cell.Wall{Profile: profile},
+	}
+}
+
 // ModelsThere are the APIs behind the option record_models of an agent on a host, as
 // modelproxy.Read has them. The way to their recorder is one out of its cell.
 func ModelsThere(names []string, env map[string]string, profile cell.Profile) (modelproxy.Upstreams, error) {

@@ -161,6 +161,18 @@ func (k *Keeper) Check(err error) {
 	}
 }
 
+// Linked is told that the link to the host of an agent at rest is there, or why it is not.
+func (k *Keeper) Linked(why error, available func() error) {
+	if k.Stopped || k.Over() || k.paused != nil {
+		return
+	}
+	if k.Well(); why == nil {
+		k.Quiet()
+		why = available()
+	}
+	k.Check(why)
+}
+
 // Fail reports a failure and plans the next try, later each time.
 func (k *Keeper) Fail(reason string) {
 	k.failures++

@@ -9,29 +9,13 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// An agent has one slot for the prompt that it works on and one for the process that
-// works. Each runtime has types of its own for them. What is done with a slot takes
-// its lock, which is the agent's.
+// An agent has one slot for the prompt that it works on. Each runtime has a type of its
+// own for that. What is done with the slot takes its lock, which is the agent's.
 
 // turn is a runtime's own, around a Turn.
 type turn interface {
 	comparable
 	Base() *Turn
-}
-
-// process is a runtime's own.
-type process interface {
-	comparable
-	Pause(ctx context.Context) error
-	Resume(ctx context.Context) error
-}
-
-// held is what is in a slot now; is says that there is something.
-func held[T comparable](lock sync.Locker, slot *T) (now T, is bool) {
-	var none T
-	lock.Lock()
-	defer lock.Unlock()
-	return *slot, *slot != none
 }
 
 // Take puts a prompt into the slot, unless the agent can't take it: then it is over.
@@ -54,40 +38,13 @@ func Take[T turn](k *Keeper, lock sync.Locker, slot *T, t T) error {
 
 // Interrupt ends the prompt in the slot.
 func Interrupt[T turn](lock sync.Locker, slot *T) {
-	if t, is := held(lock, slot); is {
+	var none T
+	lock.Lock()
+	t := *slot
+	lock.Unlock()
+	if t != none {
 		t.Base().End(ByCancel, ByCancel.String())
 	}
-}
-
-// Pause pauses an agent and the process in the slot. One without is paused by being
-// told: what is begun then waits for Resume.
-func Pause[P process](ctx context.Context, k *Keeper, lock sync.Locker, slot *P) error {
-	var none P
-	lock.Lock()
-	if k.IsClosed() {
-		lock.Unlock()
-		return ErrClosed
-	}
-	k.Pause()
-	p := *slot
-	lock.Unlock()
-	if p == none {
-		return nil
-	}
-	return p.Pause(ctx)
-}
-
-// Resume lets the process in the slot go on, and then what waited for the agent.
-func Resume[P process](ctx context.Context, k *Keeper, lock sync.Locker, slot *P) error {
-	if p, is := held(lock, slot); is {
-		if err := p.Resume(ctx); err != nil {
-			return err
-		}
-	}
-	lock.Lock()
-	defer lock.Unlock()
-	k.Resume()
-	return nil
 }
 
 // UnlessOver forgives the conflict of pausing or resuming a process that is

@@ -187,14 +187,14 @@ func TestABellAsksForAPerson(t *testing.T) {
 func TestACancelledTaskIsInterruptedAndTheProgramStays(t *testing.T) {
 	tr := shell(t)
 	_ = tr.prompt(t.Context(), "echo begun")
-	pid := tr.h.pid()
+	pid := tr.h.PID()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	if out := tr.prompt(ctx, "sleep 1000"); out.Status != task.Cancelled {
 		t.Errorf("%+v", out)
 	}
-	if out := tr.prompt(t.Context(), "echo still here"); out.Status != task.Succeeded || tr.h.pid() != pid {
-		t.Errorf("%+v, process %d, before %d", out, tr.h.pid(), pid)
+	if out := tr.prompt(t.Context(), "echo still here"); out.Status != task.Succeeded || tr.h.PID() != pid {
+		t.Errorf("%+v, process %d, before %d", out, tr.h.PID(), pid)
 	}
 	time.AfterFunc(300*time.Millisecond, tr.h.Interrupt)
 	began := time.Now()

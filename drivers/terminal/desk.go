@@ -28,9 +28,9 @@ func (a *agent) Changed() <-chan struct{} {
 }
 
 func (a *agent) Screen(known uint64, back int) *terminal.Screen {
-	a.mu.Lock()
+	a.Mu.Lock()
 	s, size := a.shown, a.size
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	if s == nil {
 		return &terminal.Screen{Size: size, State: terminal.Ended}
 	}
@@ -39,10 +39,10 @@ func (a *agent) Screen(known uint64, back int) *terminal.Screen {
 		return nil
 	}
 	pic.State = s.verdict.Load().state
-	pic.Runs = pic.State != terminal.Ended && !s.proc.Ended()
-	pic.Unseen = pic.Runs && s.proc.Unseen()
-	pic.Title = s.mask.String(pic.Title)
-	masked(pic, s.mask)
+	pic.Runs = pic.State != terminal.Ended && !s.Proc.Ended()
+	pic.Unseen = pic.Runs && s.Proc.Unseen()
+	pic.Title = s.Mask.String(pic.Title)
+	masked(pic, s.Mask)
 	return pic
 }
 
@@ -55,13 +55,13 @@ func (a *agent) Rev() uint64 {
 
 func (a *agent) Unseen() bool {
 	s := a.newest()
-	return s != nil && !s.proc.Ended() && s.proc.Unseen()
+	return s != nil && !s.Proc.Ended() && s.Proc.Unseen()
 }
 
 // newest is the session whose picture is shown; nil before the first.
 func (a *agent) newest() *session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	return a.shown
 }
 
@@ -94,32 +94,26 @@ func masked(pic *terminal.Screen, mask *secret.Mask) {
 
 func (a *agent) Begin(ctx context.Context) error {
 	for {
-		a.mu.Lock()
-		err := a.keep.Takes(nil)
+		a.Mu.Lock()
+		err := a.Keep.Takes(nil)
 		var wait <-chan struct{}
 		switch {
 		case err != nil:
-		case a.keep.Paused() != nil:
+		case a.Keep.Paused() != nil:
 			err = core.Errorf(core.Conflict, "the agent is paused")
-		case a.sess != nil && (a.sess.ending || a.sess.proc.Ended()):
-			wait = a.sess.ended
-		case a.sess == nil:
-			var s *session
-			if s, err = a.launch(""); err == nil {
-				go s.run()
-				a.keep.Tell("idle", "")
-			} else {
-				a.keep.Fail("can't start: " + err.Error())
-			}
+		case a.Sess != nil && (a.Sess.Ending || a.Sess.Proc.Ended()):
+			wait = a.Sess.Over
+		case a.Sess == nil:
+			err = a.launch("")
 		}
-		a.mu.Unlock()
+		a.Mu.Unlock()
 		if wait == nil {
 			a.changes()
 			return err
 		}
 		select {
 		case <-wait:
-		case <-a.keep.Closed():
+		case <-a.Keep.Closed():
 			return keeper.ErrClosed
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -128,11 +122,11 @@ func (a *agent) Begin(ctx context.Context) error {
 }
 
 func (a *agent) Type(in []terminal.Input) error {
-	a.mu.Lock()
-	s, paused := a.sess, a.keep.Paused() != nil
-	a.mu.Unlock()
+	a.Mu.Lock()
+	s, paused := a.Sess, a.Keep.Paused() != nil
+	a.Mu.Unlock()
 	switch {
-	case s == nil || s.proc.Ended():
+	case s == nil || s.Proc.Ended():
 		return core.Errorf(core.Unavailable, "no program runs in the terminal")
 	case paused:
 		return core.Errorf(core.Conflict, "the agent is paused")
@@ -146,22 +140,22 @@ func (a *agent) Type(in []terminal.Input) error {
 
 func (a *agent) Masked(text string) string {
 	if s := a.newest(); s != nil {
-		return s.mask.String(text)
+		return s.Mask.String(text)
 	}
 	return text
 }
 
 func (a *agent) Resize(to terminal.Size) error {
 	to = to.Bounded()
-	a.mu.Lock()
+	a.Mu.Lock()
 	same := a.size == to
 	a.size = to
-	s := a.sess
-	a.mu.Unlock()
-	if same || s == nil || s.proc.Ended() {
+	s := a.Sess
+	a.Mu.Unlock()
+	if same || s == nil || s.Proc.Ended() {
 		return nil
 	}
 	s.screen.Resize(to)
 	a.changes()
-	return s.proc.Resize(cell.Size{Cols: to.Cols, Rows: to.Rows})
+	return s.Proc.Resize(cell.Size{Cols: to.Cols, Rows: to.Rows})
 }

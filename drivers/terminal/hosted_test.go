@@ -27,7 +27,7 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 	if out := tr.prompt(t.Context(), "echo $((6*7)) in $PWD"); out.Status != task.Succeeded || !strings.Contains(out.Text, "42 in "+box.Work(t, "it")[:20]) {
 		t.Errorf("%+v", out)
 	}
-	pid := tr.h.pid()
+	pid := tr.h.PID()
 	enter := terminal.Input{Key: "enter"}
 	for range 3 {
 		box.Cut()
@@ -42,7 +42,7 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(box.Work(t, "it"), "count")); strings.Count(string(got), "once\n") != 3 {
 		t.Errorf("%q %v", got, err)
 	}
-	if now := tr.h.pid(); now != pid || pid == 0 {
+	if now := tr.h.PID(); now != pid || pid == 0 {
 		t.Errorf("process %d, before %d", now, pid)
 	}
 	tr.types(terminal.Input{Text: "stty -echo; read x; stty echo; echo got $x"}, enter)

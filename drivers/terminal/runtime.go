@@ -98,18 +98,12 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		return nil, err
 	}
 	spec.Env = ofTerminal(spec.Env)
-	h := &agent{
-		sup: r.Cells, opt: r.opt, own: own, tenant: a.TenantID, spec: spec, home: kept, host: a.Host,
-		size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{}),
+	h := &agent{opt: r.opt, own: own, size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{})}
+	h.Place = keeper.Place{
+		Cells: r.Cells, Hosts: r.opt.Hosts, Host: a.Host, There: keeper.Hosted{Whole: true}, Spec: spec, Home: kept, Secrets: r.opt.Secrets,
+		Grace: cell.Grace{Interrupt: -1, Terminate: time.Second}, // who sits at a terminal hangs up
 	}
-	h.keep = keeper.New(ctx, a.Restarts, notify, h.pid, h.retry)
-	h.mu.Lock()
-	h.keep.Check(h.available())
-	h.mu.Unlock()
-	if a.Host != "" {
-		h.unfollow = r.opt.Hosts.Follow(a.TenantID, a.Host, func(why error) { go h.linked(why) })
-	}
-	h.unhook = context.AfterFunc(ctx, func() { _ = h.Close() })
+	h.Open(ctx, a.Restarts, notify, keeper.Ways{Retry: h.retry, Shut: h.Close})
 	return h, nil
 }
 

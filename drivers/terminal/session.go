@@ -8,13 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/drivers/terminal/emulator"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/secret"
 	"swarmdeck/engine/terminal"
 )
 
@@ -34,35 +32,25 @@ const (
 
 // session is one program with its terminal.
 type session struct {
+	*keeper.Run
 	a      *agent
-	proc   keeper.Screened
 	out    *os.File // what it writes
-	mask   *secret.Mask
 	in     *pipe.Outbox
 	screen *emulator.Emulator
 	signs  signs
 	bell   chan struct{} // one slot: the watch looks
 	began  time.Time
-	ended  chan struct{} // closed when nothing of it is left
-	once   sync.Once
-	errs   error // of stop, valid after it
 
 	verdict atomic.Pointer[verdict]
 	moved   core.Condition // of verdict
 
-	ending bool // it was asked to end; guarded by agent.mu
-	busy   bool // the agent was told to be; the watch's own
-
-	exit cell.Exit // valid after ended
+	busy bool // the agent was told to be; the watch's own
 }
 
 // newSession is for a program that has just started; run follows it.
-func newSession(a *agent, proc keeper.Screened, mask *secret.Mask, from uint64) *session {
-	in, out, _ := proc.Streams()
-	s := &session{
-		a: a, proc: proc, out: out, mask: mask, in: pipe.NewOutboxOf(in, maxWaiting), bell: make(chan struct{}, 1),
-		began: time.Now(), ended: make(chan struct{}),
-	}
+func newSession(a *agent, run *keeper.Run, from uint64) *session {
+	in, out, _ := run.Proc.Streams()
+	s := &session{Run: run, a: a, out: out, in: pipe.NewOutboxOf(in, maxWaiting), bell: make(chan struct{}, 1), began: time.Now()}
 	s.verdict.Store(&verdict{state: terminal.Working})
 	s.screen = emulator.New(a.size, from, emulator.Signals{
 		Bell:     func() { s.signs.ring("") },
@@ -93,27 +81,31 @@ func (s *session) run() {
 	watch := make(chan struct{})
 	wg.Go(func() { s.watch(watch) })
 
-	<-s.proc.Done()
-	wait(drained)
-	s.stop(cell.Grace{Interrupt: -1, Terminate: 500 * time.Millisecond})
-	wait(drained)
+	<-s.Proc.Done()
+	s.Finish(drained, drainPatience, 500*time.Millisecond)
 	s.in.Close()
-	s.proc.CloseIO()
+	s.Proc.CloseIO()
 	<-drained
 	close(watch)
 	wg.Wait()
-	s.exit = s.proc.Exit()
+	s.Exit = s.Proc.Exit()
 	s.moved.Change(func() { s.verdict.Store(&verdict{state: terminal.Ended, touched: s.verdict.Load().touched}) })
 	s.screen.Touch()
 	s.a.over(s)
-	close(s.ended)
+	close(s.Over)
 	s.a.changes()
 }
 
-func wait(end <-chan struct{}) {
-	select {
-	case <-end:
-	case <-time.After(drainPatience):
+// Hear takes a line for the log of the prompt that runs, or of the next one.
+func (s *session) Hear(e fleet.Event) {
+	s.a.Mu.Lock()
+	t := s.a.Turn
+	if t == nil {
+		s.a.Backlog.Add(e)
+	}
+	s.a.Mu.Unlock()
+	if t != nil {
+		t.Speak(func() { t.PassBounded(e) })
 	}
 }
 
@@ -178,7 +170,7 @@ func (s *session) prompted() bool {
 	if re := s.a.own.prompt; re != nil {
 		return re.MatchString(s.screen.Tail(8)) || re.MatchString(s.screen.Before())
 	}
-	return s.proc.Foreground() && usualPrompt.MatchString(s.screen.Before())
+	return s.Proc.Foreground() && usualPrompt.MatchString(s.screen.Before())
 }
 
 // longWork is how long a program works at what no task asked for until its agent
@@ -188,19 +180,19 @@ const longWork = 2 * time.Second
 // works tells the agent's state while no task does.
 func (s *session) works(v *verdict) {
 	a := s.a
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.turn != nil || a.sess != s || s.ending {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	if a.Turn != nil || a.Sess != s || s.Ending {
 		s.busy = false
 		return
 	}
 	switch busy := v.state == terminal.Working && v.answered && time.Since(v.touched) < longWork; {
 	case busy && !s.busy && !s.signs.typedAt().IsZero() && time.Since(s.signs.typedAt()) > longWork:
 		s.busy = true
-		a.keep.Tell(fleet.Busy, "")
+		a.Keep.Tell(fleet.Busy, "")
 	case v.state != terminal.Working && s.busy:
 		s.busy = false
-		a.keep.Tell(fleet.Idle, "")
+		a.Keep.Tell(fleet.Idle, "")
 	}
 }
 
@@ -228,19 +220,4 @@ func (s *session) until(ctx context.Context, ok func(v *verdict) bool) error {
 		v := s.verdict.Load()
 		return v.state == terminal.Ended || ok(v)
 	})
-}
-
-// stop ends the whole process tree, once; others wait for it.
-func (s *session) stop(g cell.Grace) {
-	s.once.Do(func() { s.errs = s.proc.Stop(g) })
-}
-
-// Pause stops all of the process, and Resume continues it; there is nothing to do for
-// one that has ended.
-func (s *session) Pause(ctx context.Context) error {
-	return keeper.UnlessOver(ctx, s.ended, s.proc.Pause(ctx))
-}
-
-func (s *session) Resume(ctx context.Context) error {
-	return keeper.UnlessOver(ctx, s.ended, s.proc.Resume(ctx))
 }

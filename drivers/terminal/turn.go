@@ -40,14 +40,14 @@ type turn struct{ *keeper.Turn }
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{keeper.NewTurn(ctx, p)}
-	if err := keeper.Take(&a.keep, &a.mu, &a.turn, t); err != nil {
+	if err := keeper.Take(&a.Keep, &a.Mu, &a.Turn, t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer func() {
 		t.Close()
-		a.mu.Lock()
-		a.turn = nil
-		a.mu.Unlock()
+		a.Mu.Lock()
+		a.Turn = nil
+		a.Mu.Unlock()
 	}()
 	t.Helper.Go(func() { t.Beat(nil) })
 	message := p.Message
@@ -65,8 +65,8 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	if err != nil {
 		return t.refused(err), nil
 	}
-	s.proc.Serves(p.TaskID, true)
-	defer s.proc.Serves(p.TaskID, false)
+	s.Proc.Serves(p.TaskID, true)
+	defer s.Proc.Serves(p.TaskID, false)
 	if err := a.put(t, s, message); err != nil {
 		return a.finished(t, s, err), nil
 	}
@@ -74,56 +74,26 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 }
 
 // begin finds or starts the program, and waits until it waits.
-func (a *agent) begin(t *turn) (*session, error) {
-	for {
-		a.mu.Lock()
-		var wait <-chan struct{}
-		var s *session
-		var err error
-		switch {
-		case a.keep.IsClosed() || a.keep.Stopped || t.Ending() != keeper.Running:
-			err = errStopped
-		case a.keep.Paused() != nil:
-			wait = a.keep.Paused()
-		case a.sess != nil && (a.sess.ending || a.sess.proc.Ended()):
-			wait = a.sess.ended
-		case a.sess != nil:
-			s = a.sess
-		default:
-			a.keep.Quiet()
-			if s, err = a.launch(t.Prompt.Traceparent); err == nil {
-				go s.run()
-				a.keep.Tell(fleet.Idle, "")
-			} else {
-				a.keep.Fail("can't start: " + err.Error())
-			}
+func (a *agent) begin(t *turn) (s *session, err error) {
+	var earlier []fleet.Event
+	err = a.Await(t.Turn, func() (_ <-chan struct{}, _ <-chan time.Time, err error) {
+		if a.Sess == nil {
+			err = a.launch(t.Prompt.Traceparent)
 		}
-		earlier := a.backlog
-		if s != nil {
-			a.backlog = nil
+		if s = a.Sess; err == nil {
+			earlier = a.Backlog.Take()
 		}
-		a.mu.Unlock()
-		if err != nil {
-			return nil, err
-		}
-		if s != nil {
-			t.Speak(func() {
-				for _, e := range earlier {
-					t.PassBounded(e)
-				}
-			})
-			return s, a.ready(t, s)
-		}
-		select {
-		case <-wait:
-		case <-t.Stop:
-			return nil, errStopped
-		case <-t.Context.Done():
-			return nil, errStopped
-		case <-a.keep.Closed():
-			return nil, errStopped
-		}
+		return nil, nil, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	t.Speak(func() {
+		for _, e := range earlier {
+			t.PassBounded(e)
+		}
+	})
+	return s, a.ready(t, s)
 }
 
 // ready waits until the program waits for input, or stands still.
@@ -135,7 +105,7 @@ func (a *agent) ready(t *turn, s *session) error {
 	})
 	if err != nil && t.Asking.Err() != nil {
 		t.End(keeper.ByCancel, keeper.ByCancel.String())
-		return errStopped
+		return keeper.ErrStopped
 	}
 	return nil
 }
@@ -179,10 +149,10 @@ func (a *agent) follow(t *turn, s *session) error {
 		case err != nil: // look again
 		case v.by == byBell && asked != v.said+"!":
 			asked = v.said + "!"
-			t.asks(s.mask.String(cmp.Or(v.said, "its terminal rang")))
+			t.asks(s.Mask.String(cmp.Or(v.said, "its terminal rang")))
 		default:
 			if asked = v.word; v.word == hookWaits {
-				t.asks(s.mask.String(cmp.Or(v.said, "it waits for input")))
+				t.asks(s.Mask.String(cmp.Or(v.said, "it waits for input")))
 			}
 		}
 	}
@@ -208,14 +178,7 @@ func (t *turn) asks(text string) {
 // ended.
 func (a *agent) interrupt(t *turn, s *session) error {
 	t.End(keeper.ByCancel, keeper.ByCancel.String()) // unless it was ended for another reason
-	a.mu.Lock()
-	how := t.Ending()
-	if a.keep.Paused() != nil || how == keeper.ByStop || how == keeper.ByRestart {
-		s.ending = true
-	}
-	ending := s.ending
-	a.mu.Unlock()
-	if !ending {
+	if !a.ToEnd(s, t.Ending()) {
 		typed := time.Now()
 		_ = s.typeIn(a.own.interrupt()) // full: then it is ended
 		ctx, stop := context.WithTimeout(context.Background(), a.opt.Grace)
@@ -225,20 +188,20 @@ func (a *agent) interrupt(t *turn, s *session) error {
 		}) == nil {
 			return nil
 		}
-		a.mu.Lock()
-		s.ending = true
-		a.mu.Unlock()
+		a.Mu.Lock()
+		s.Ending = true
+		a.Mu.Unlock()
 	}
 	t.Cancel() // its end must not wait for a log that does not move
-	s.stop(cell.Grace{Interrupt: -1, Terminate: 300 * time.Millisecond})
-	<-s.ended
+	s.Stop(cell.Grace{Interrupt: -1, Terminate: 300 * time.Millisecond})
+	<-s.Over
 	return nil
 }
 
 // finished makes the outcome of a turn: the last screen is what came of it.
 func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 	if s.verdict.Load().state == terminal.Ended {
-		<-s.ended
+		<-s.Over
 	}
 	text := ""
 	if pic := a.Screen(0, 0); pic != nil {
@@ -252,24 +215,24 @@ func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 	out := task.Outcome{Status: task.Succeeded, Text: text}
 	result := map[string]any{"screen": text}
 	select {
-	case <-s.ended:
-		result["rc"] = s.exit.Code
-		message := "the program " + s.exit.Describe()
+	case <-s.Over:
+		result["rc"] = s.Exit.Code
+		message := "the program " + s.Exit.Describe()
 		switch {
-		case s.exit.Limited():
+		case s.Exit.Limited():
 			out = keeper.Failure("limit_exceeded", message, false)
-		case s.exit.Signal != 0:
+		case s.Exit.Signal != 0:
 			out = keeper.Failure("agent_killed", message, true)
-		case s.exit.Code != 0:
+		case s.Exit.Code != 0:
 			out = keeper.Failure("agent_exit", message, false)
 		}
 	default:
-		a.mu.Lock()
-		a.keep.Well()
-		a.mu.Unlock()
+		a.Mu.Lock()
+		a.Keep.Well()
+		a.Mu.Unlock()
 	}
 	if err != nil {
-		out = keeper.Failure("agent_failed", s.mask.String(err.Error()), false)
+		out = keeper.Failure("agent_failed", s.Mask.String(err.Error()), false)
 	}
 	out.Output = core.MustEncode(result)
 	return t.OnPurpose(out)
@@ -277,11 +240,8 @@ func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 
 // refused makes the outcome of a turn that no program took.
 func (t *turn) refused(err error) task.Outcome {
-	switch {
-	case errors.Is(err, errStopped) && t.Ending() == keeper.Running:
-		return keeper.Failure("agent_closed", "the agent was closed before the task began", true)
-	case errors.Is(err, errStopped):
-		return t.OnPurpose(keeper.Failure("cancelled", "", false))
+	if out, is := t.Refused(err); is {
+		return out
 	}
 	return keeper.Failure("start_failed", err.Error(), false)
 }

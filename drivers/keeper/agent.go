@@ -1,0 +1,311 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/home"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/secret"
+	"swarmdeck/engine/task"
+)
+
+// Agent is an agent that has its processes to itself, one at a time: most of a
+// fleet.Handle. S is what its runtime has around a Run, T around a Turn.
+//
+// Lock order: Mu, then a session's and a turn's own. Nothing that can block is called
+// with Mu held, except the start of a process.
+type Agent[S session, T turn] struct {
+	Place
+
+	Mu      sync.Mutex
+	Sess    S // until its process, output and leftovers are gone
+	Turn    T
+	Keep    Keeper
+	Crashed bool    // its last process crashed: the next one is a restart
+	Backlog Backlog // for the log of the next prompt
+
+	ways     Ways
+	unhook   func() bool
+	unfollow func() // nil without a host
+}
+
+// Place is how an agent's process is run, and where.
+type Place struct {
+	Cells   *cell.Supervisor
+	Hosts   Hosts
+	Host    string // "" for this machine
+	There   Hosted // of its process on a host
+	Spec    cell.Spec
+	Home    *home.Home // nil for none that is kept
+	Secrets secret.Resolver
+	Grace   cell.Grace // when it is stopped
+}
+
+// Available reports why its process can't be started now.
+func (p *Place) Available() error { return Available(p.Hosts, p.Host, p.Spec) }
+
+type session interface {
+	comparable
+	Base() *Run
+	Hear(fleet.Event) // takes a line for the log
+}
+
+// Ways are what a runtime does for its agent in its own way.
+type Ways struct {
+	Retry func()       // as New has it
+	Anew  func()       // forgets at a restart what was learned, with Mu held; nil for nothing
+	Shut  func() error // Close
+}
+
+// Open begins to report the agent's state, and has it closed at the end of life.
+func (a *Agent[S, T]) Open(life context.Context, restarts int, notify func(fleet.Health), ways Ways) {
+	a.ways = ways
+	a.Keep = New(life, restarts, notify, a.PID, ways.Retry)
+	a.Mu.Lock()
+	a.Keep.Check(a.Available())
+	a.Mu.Unlock()
+	if a.Host != "" {
+		a.unfollow = a.Hosts.Follow(a.Spec.Whose.Tenant, a.Host, func(why error) { go a.linked(why) })
+	}
+	a.unhook = context.AfterFunc(life, func() { _ = ways.Shut() })
+}
+
+// run is its process, nil for none; Mu is held.
+func (a *Agent[S, T]) run() *Run {
+	var none S
+	if a.Sess == none {
+		return nil
+	}
+	return a.Sess.Base()
+}
+
+// Now is the turn that it works on, nil for none.
+func (a *Agent[S, T]) Now() *Turn {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	return a.busy()
+}
+
+func (a *Agent[S, T]) busy() *Turn {
+	var none T
+	if a.Turn == none {
+		return nil
+	}
+	return a.Turn.Base()
+}
+
+// PID is the process that runs, 0 for none; Mu is held.
+func (a *Agent[S, T]) PID() int {
+	if r := a.run(); r != nil && !r.Proc.Ended() {
+		return r.Proc.PID()
+	}
+	return 0
+}
+
+// Launch starts its process, for a turn of a trace unless parent is ""; Mu is held.
+// Besides changes what is started as the runtime needs it.
+func (a *Agent[S, T]) Launch(parent string, besides func(*cell.Spec, *secret.Mask)) (*Run, error) {
+	spec := a.Spec
+	if a.Home != nil {
+		if err := a.Home.Furnish(); err != nil {
+			return nil, err
+		}
+		if e, has := a.Home.LoggedIn(); has {
+			a.Backlog.Add(e)
+		}
+	}
+	env, mask, err := a.Secrets(context.Background(), spec.Whose.Tenant, cell.Traced(spec.Env, parent))
+	if err != nil {
+		return nil, err
+	}
+	spec.Env, spec.Keep = env, &cell.Keep{Stdout: true, Mask: mask}
+	besides(&spec, mask)
+	proc, err := Begin(a.Cells, a.Hosts, a.Host, spec, a.There)
+	if err != nil {
+		return nil, err
+	}
+	if a.Crashed {
+		a.Crashed = false
+		a.Keep.Restarts++
+	}
+	a.Keep.Lacks = strings.Join(proc.Missing(), ", ")
+	if e, lacks := Unheld(proc.Missing()); lacks {
+		a.Backlog.Add(e)
+	}
+	return &Run{Proc: proc, Mask: mask, Over: make(chan struct{})}, nil
+}
+
+// ErrStopped says that a prompt ended before it began.
+var ErrStopped = errors.New("ended before it began")
+
+// Await calls ready, with Mu held, until it gives nothing to wait for; limit, unless it
+// is nil, bounds that wait. Before, it waits while the agent is paused, and for a process
+// that ends. It ends with the turn.
+func (a *Agent[S, T]) Await(t *Turn, ready func() (wait <-chan struct{}, limit <-chan time.Time, err error)) error {
+	for {
+		var wait <-chan struct{}
+		var limit <-chan time.Time
+		var err error
+		a.Mu.Lock()
+		switch r := a.run(); {
+		case a.Keep.IsClosed() || a.Keep.Stopped || t.Ending() != Running:
+			err = ErrStopped
+		case a.Keep.Paused() != nil:
+			wait = a.Keep.Paused()
+		case r != nil && (r.Ending || r.Proc.Ended()):
+			wait = r.Over
+		default:
+			wait, limit, err = ready()
+		}
+		a.Mu.Unlock()
+		if wait == nil || err != nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-limit:
+		case <-t.Stop:
+			return ErrStopped
+		case <-t.Context.Done():
+			return ErrStopped
+		case <-a.Keep.Closed():
+			return ErrStopped
+		}
+	}
+}
+
+// Refused is the outcome of a turn that no process took because it, or its agent, ended
+// before; is is false for another reason.
+func (t *Turn) Refused(err error) (out task.Outcome, is bool) {
+	switch {
+	case t.Ending() != Running:
+		return t.OnPurpose(Failure("cancelled", "", false)), true
+	case errors.Is(err, ErrStopped):
+		return Failure("agent_closed", "the agent was closed before the task began", true), true
+	}
+	return out, false
+}
+
+// Left takes leave of a process that has ended with nothing left of it; Mu is held. Told
+// says that somebody is to hear of it.
+func (a *Agent[S, T]) Left(s S) (told bool) {
+	var none S
+	if a.Sess == s {
+		a.Sess = none
+	}
+	if a.Keep.Stopped || a.Keep.IsClosed() {
+		return false
+	}
+	if s.Base().Exit.Duration >= SoundAfter {
+		a.Keep.Well()
+	}
+	return true
+}
+
+// ToEnd reports whether the process of a turn that is to end ends with it: the agent is
+// stopped, or paused, so that it can't be asked.
+func (a *Agent[S, T]) ToEnd(s S, how Ending) bool {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	r := s.Base()
+	r.Ending = r.Ending || a.Keep.Paused() != nil || how == ByStop || how == ByRestart
+	return r.Ending
+}
+
+// linked is told that the link to its host is there, or why it is not.
+func (a *Agent[S, T]) linked(why error) {
+	a.Mu.Lock()
+	var none S
+	s := a.Sess
+	if s == none && a.busy() == nil {
+		a.Keep.Linked(why, a.Available)
+	}
+	a.Mu.Unlock()
+	if s != none {
+		s.Hear(Linked(a.Host, why))
+	}
+}
+
+func (a *Agent[S, T]) Interrupt() { Interrupt(&a.Mu, &a.Turn) }
+
+// Pause implements fleet.Handle. An agent without a process is paused by being told:
+// what is begun then waits for Resume.
+func (a *Agent[S, T]) Pause(ctx context.Context) error {
+	a.Mu.Lock()
+	if a.Keep.IsClosed() {
+		a.Mu.Unlock()
+		return ErrClosed
+	}
+	a.Keep.Pause()
+	r := a.run()
+	a.Mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	return UnlessOver(ctx, r.Over, r.Proc.Pause(ctx))
+}
+
+func (a *Agent[S, T]) Resume(ctx context.Context) error {
+	a.Mu.Lock()
+	r := a.run()
+	a.Mu.Unlock()
+	if r != nil {
+		if err := UnlessOver(ctx, r.Over, r.Proc.Resume(ctx)); err != nil {
+			return err
+		}
+	}
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	a.Keep.Resume()
+	return nil
+}
+
+// Stop implements fleet.Handle. Prompts are refused until Restart.
+func (a *Agent[S, T]) Stop(ctx context.Context) error {
+	return a.Keep.Stop(&a.Mu, func() error { return a.end(ctx, ByStop) })
+}
+
+// Restart implements fleet.Handle. The process runs again with the next prompt, as after
+// Open.
+func (a *Agent[S, T]) Restart(ctx context.Context) error {
+	return a.Keep.Restart(&a.Mu, func() error { return a.end(ctx, ByRestart) }, func() error {
+		if a.Crashed = false; a.ways.Anew != nil {
+			a.ways.Anew()
+		}
+		return a.Available()
+	})
+}
+
+func (a *Agent[S, T]) Close() error {
+	a.Mu.Lock()
+	a.Keep.Close()
+	a.Mu.Unlock()
+	a.unhook()
+	if a.unfollow != nil {
+		a.unfollow()
+	}
+	return a.end(context.Background(), ByStop)
+}
+
+// end ends the prompt and the process, and waits until both are gone.
+func (a *Agent[S, T]) end(ctx context.Context, why Ending) error {
+	a.Mu.Lock()
+	a.Keep.Quiet()
+	r := a.run()
+	if r != nil {
+		r.Ending = true
+	}
+	if t := a.busy(); t != nil {
+		t.End(why, why.String())
+	}
+	a.Mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	return Ended(ctx, func() error { return r.Stop(a.Grace) }, r.Over)
+}
