@@ -145,7 +145,10 @@ func TestTheWheelScrollsUnlessTheProgramAsksForTheMouse(t *testing.T) {
 		s.see(`│1500 `)
 		s.press(wheelUp)
 		s.see(`3 lines up`)
-		s.press(wheelUp + wheelDown)
+		s.press("x") // who types sees what comes of it
+		s.gone(`lines up`)
+		s.see(`│ready\$ x`)
+		s.press("\x7f" + wheelUp + wheelUp + wheelDown)
 		s.see(`3 lines up`)
 		s.press(wheelDown)
 		s.gone(`lines up`)

@@ -39,12 +39,9 @@ func TestATerminalOnAHostOutlivesItsLink(t *testing.T) {
 	expect.No(t, tr.h.Resize(terminal.Size{Cols: 77, Rows: 22}))
 	tr.types(terminal.Input{Text: "stty size"}, enter)
 	tr.says("22 77")
-	if got, err := os.ReadFile(filepath.Join(box.Work(t, "it"), "count")); strings.Count(string(got), "once\n") != 3 {
-		t.Errorf("%q %v", got, err)
-	}
-	if now := tr.h.PID(); now != pid || pid == 0 {
-		t.Errorf("process %d, before %d", now, pid)
-	}
+	got := expect.Of(os.ReadFile(filepath.Join(box.Work(t, "it"), "count")))(t)
+	expect.Is(t, strings.Count(string(got), "once\n"), 3, "typed", string(got))
+	expect.True(t, pid > 0 && tr.h.PID() == pid, "process %d, before %d", tr.h.PID(), pid)
 	tr.types(terminal.Input{Text: "stty -echo; read x; stty echo; echo got $x"}, enter)
 	expect.Await(t, "what is typed unseen is not said to be", func() bool { return tr.h.Unseen() })
 	tr.types(terminal.Input{Text: "it"}, enter)

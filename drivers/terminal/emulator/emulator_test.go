@@ -222,8 +222,6 @@ func BenchmarkAScreenful(b *testing.B) {
 	b.SetBytes(int64(len(page)))
 	for b.Loop() {
 		_, _ = e.Write(page)
-		if e.Screen(0, 0) == nil {
-			b.Fatal("nothing")
-		}
+		e.Screen(0, 0)
 	}
 }

@@ -37,4 +37,6 @@ func TestKeysOfATerminalPageAreTheCockpitsOnlyOnceTheyAreLetGoOf(t *testing.T) {
 	at("the keyboard came", "terminal-typing")
 	p.sat(fleet.Desk{Rev: 7, Writer: "bob"})
 	at("it was taken", "terminal-typing")
+	p.sat(fleet.Desk{Rev: 8})
+	at("who took it let go", "terminal")
 }

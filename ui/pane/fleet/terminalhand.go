@@ -44,19 +44,19 @@ func (p *Terminal) put(in ...terminal.Input) tea.Cmd {
 		return pane.Say("too much was typed ahead: the rest is lost", true)
 	}
 	p.queue = append(p.queue, in...)
-	p.back, p.typed = 0, time.Now()
+	p.typed = time.Now()
 	select {
 	case p.hurry <- struct{}{}:
 	default:
 	}
-	if p.under {
-		return nil
-	}
-	return p.send()
+	return tea.Batch(p.scrollBy(-p.back), p.send()) // who types sees what comes of it
 }
 
 // send hands on what was typed, together what came together.
 func (p *Terminal) send() tea.Cmd {
+	if p.under || len(p.queue) == 0 {
+		return nil
+	}
 	in, seat, sitting := slices.Clone(p.queue), p.seat, p.sitting
 	p.queue, p.under = nil, true
 	return pane.Ask(TerminalName, func(ctx context.Context) any {
@@ -128,15 +128,11 @@ func pointed(msg tea.MouseMsg) (in terminal.Mouse, ok bool) {
 
 // scroll moves the picture by lines.
 func (p *Terminal) scroll(action string) tea.Cmd {
-	if p.seat == nil || p.pic == nil {
-		return nil
-	}
-	by := map[string]int{"up": 1, "down": -1, "half-up": p.h / 2, "half-down": -p.h / 2, "page-up": p.h - 1, "page-down": 1 - p.h, "top": 1 << 20, "bottom": -1 << 20}[action]
-	return p.scrollBy(by)
+	return p.scrollBy(map[string]int{"up": 1, "down": -1, "half-up": p.h / 2, "half-down": -p.h / 2, "page-up": p.h - 1, "page-down": 1 - p.h, "top": 1 << 20, "bottom": -1 << 20}[action])
 }
 
 func (p *Terminal) scrollBy(lines int) tea.Cmd {
-	if p.seat == nil || p.pic == nil {
+	if p.seat == nil || p.pic == nil || lines == 0 {
 		return nil
 	}
 	p.back = min(max(p.back+lines, 0), p.pic.Above)

@@ -177,6 +177,7 @@ func (p *Terminal) sat(d fleet.Desk) {
 		return
 	}
 	p.free = p.free && (d.Mine || d.Writer == "" || d.Writer == p.desk.Writer) // another has come to type
+	p.lost = p.lost && d.Writer != ""                                          // else it is there for who wants it
 	p.desk = d
 	was := p.typing
 	p.typing = p.wants && d.Mine
@@ -218,13 +219,11 @@ func (p *Terminal) arrived(c came) tea.Cmd {
 	}
 	if c.typed {
 		p.under = false
-		if len(p.queue) > 0 {
-			cmds = append(cmds, p.send())
-		}
+		cmds = append(cmds, p.send())
 	}
 	if c.desk != nil {
 		if p.sat(*c.desk); p.typing {
-			p.back = 0
+			cmds = append(cmds, p.scrollBy(-p.back))
 		}
 	}
 	return tea.Batch(cmds...)
