@@ -3,21 +3,27 @@ package rules
 import (
 	"go/ast"
 	"go/parser"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/expect"
 )
 
-// Patterns are compiled at their first use, which may be late.
+// Patterns, and what a tag allows, are read at their first use, which may be late.
 func TestEveryPatternCompiles(t *testing.T) {
 	found := 0
 	for _, p := range packages(t) {
 		from, _ := part(p.ImportPath)
 		each(t, p, slices.Concat(p.GoFiles, p.IgnoredGoFiles), parser.SkipObjectResolution, func(name string, file *ast.File) {
 			ast.Inspect(file, func(n ast.Node) bool {
+				if f, is := n.(*ast.Field); is && f.Tag != nil {
+					found += allows(t, name, f.Tag.Value)
+				}
 				call, ok := n.(*ast.CallExpr)
 				if !ok || len(call.Args) != 1 || !isPattern(from, call.Fun) {
 					return true
@@ -37,6 +43,18 @@ func TestEveryPatternCompiles(t *testing.T) {
 		})
 	}
 	expect.True(t, found >= 10, "only %d patterns are found", found)
+}
+
+// allows counts a member's tag that bounds it, see engine/bound.
+func allows(t *testing.T, name, tag string) int {
+	text, is := reflect.StructTag(strings.Trim(tag, "`")).Lookup("allow")
+	if !is {
+		return 0
+	}
+	if _, err := bound.Parse(text); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	return 1
 }
 
 // isPattern says whether core.Pattern is called, from within core too.

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"os"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 )
@@ -24,7 +24,7 @@ type settings struct {
 	Model string `json:"model,omitempty"`
 	// FS is which of our file methods the agent is told about: "" none, "read",
 	// "write" both. Agents that call the others anyway are served too.
-	FS string `json:"fs,omitempty"`
+	FS string `json:"fs,omitempty" allow:"none or read, write"`
 	// Terminal tells it about our terminals.
 	Terminal bool `json:"terminal,omitzero"`
 	// Auth is the login method to use at each start, by its id.
@@ -53,7 +53,7 @@ type settings struct {
 	RecordModels []string `json:"record_models,omitempty"`
 	// Usage says what its figure of tokens at the end of a turn is: "turn", "session"
 	// for the sum so far, or "" to have it found out.
-	Usage string `json:"usage,omitempty"`
+	Usage string `json:"usage,omitempty" allow:"none or turn, session"`
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
@@ -86,13 +86,8 @@ func readSettings(options core.Raw) (settings, error) {
 	if err := core.Decode(options, &s); err != nil {
 		return s, fmt.Errorf("options: %w", err)
 	}
-	switch s.FS {
-	case "", "read", "write":
-	default:
-		return s, core.Invalid("options.fs", s.FS, `"", "read" or "write"`)
-	}
-	if !slices.Contains([]string{"", "turn", "session"}, s.Usage) {
-		return s, core.Invalid("options.usage", s.Usage, `"", "turn" or "session"`)
+	if err := bound.CheckIn("options.", &s); err != nil {
+		return s, err
 	}
 	if _, err := s.sleep(); err != nil {
 		return s, err

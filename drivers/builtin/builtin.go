@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
@@ -117,7 +118,10 @@ func read(call skill.Call, params any) error {
 	if len(call.Params) == 0 {
 		return core.Decode([]byte(`{}`), params)
 	}
-	return core.Decode(call.Params, params)
+	if err := core.Decode(call.Params, params); err != nil {
+		return err
+	}
+	return bound.Check(params)
 }
 
 // maxPath is the longest path, in bytes (PATH_MAX).
@@ -141,17 +145,6 @@ func (r *Runner) path(p string) (full, name string, err error) {
 		return "", "", core.Invalid("path", p, "a path within "+r.opt.Dir)
 	}
 	return full, name, nil
-}
-
-// maxBytes is how much a skill may bring back at most, the default for 0.
-func maxBytes(given int) (int, error) {
-	switch {
-	case given == 0:
-		return defaultBytes, nil
-	case given < 0 || given > skill.MaxResult:
-		return 0, core.Invalid("max_bytes", given, "1-1048576")
-	}
-	return given, nil
 }
 
 // defaultBytes is the most that is brought back unless max_bytes says more.

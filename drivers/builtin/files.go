@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -23,15 +24,12 @@ type readResult struct {
 func (r *Runner) fileRead(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
 	var p struct {
 		Path     string `json:"path"`
-		MaxBytes int    `json:"max_bytes"`
+		MaxBytes int    `json:"max_bytes" allow:"none or 1-1048576"`
 	}
 	if err := read(call, &p); err != nil {
 		return nil, err
 	}
-	most, err := maxBytes(p.MaxBytes)
-	if err != nil {
-		return nil, err
-	}
+	most := cmp.Or(p.MaxBytes, defaultBytes)
 	path, name, err := r.path(p.Path)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -19,29 +18,17 @@ func echo(_ context.Context, call skill.Call, _ *skill.Hold) (core.Raw, error) {
 	return call.Params, nil
 }
 
-// maxWait is the longest time to wait for anything, that of a try (model 3).
-const maxWait = 3600
-
 // seconds is a number of seconds as a duration.
-func seconds(field string, n float64) (time.Duration, error) {
-	if math.IsNaN(n) || n < 0 || n > maxWait {
-		return 0, core.Invalid(field, n, "0-3600")
-	}
-	return time.Duration(n * float64(time.Second)), nil
-}
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func sleep(ctx context.Context, call skill.Call, hold *skill.Hold) (core.Raw, error) {
 	var p struct {
-		Seconds float64 `json:"seconds"`
+		Seconds float64 `json:"seconds" allow:"0-3600"` // as long as a try (model 3)
 	}
 	if err := read(call, &p); err != nil {
 		return nil, err
 	}
-	d, err := seconds("seconds", p.Seconds)
-	if err != nil {
-		return nil, err
-	}
-	if err := hold.Sleep(ctx, d); err != nil {
+	if err := hold.Sleep(ctx, seconds(p.Seconds)); err != nil {
 		return nil, err
 	}
 	return core.Encode(p)
@@ -53,7 +40,7 @@ func (r *Runner) waitForMessage(ctx context.Context, call skill.Call, hold *skil
 	var p struct {
 		Topic   string  `json:"topic"`
 		Mailbox bool    `json:"mailbox"`
-		Timeout float64 `json:"timeout"`
+		Timeout float64 `json:"timeout" allow:"0-3600"`
 	}
 	if err := read(call, &p); err != nil {
 		return nil, err
@@ -61,17 +48,14 @@ func (r *Runner) waitForMessage(ctx context.Context, call skill.Call, hold *skil
 	if (p.Topic == "") == !p.Mailbox {
 		return nil, core.Invalid("topic", p.Topic, "a topic, or mailbox: true, but not both")
 	}
-	limit, err := seconds("timeout", p.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	waiting := ctx
+	waiting, limit := ctx, seconds(p.Timeout)
 	if limit > 0 {
 		var stop context.CancelFunc
 		waiting, stop = context.WithTimeout(ctx, limit)
 		defer stop()
 	}
 	var message core.Raw
+	var err error
 	if paused := hold.Idle(ctx, func() { message, err = r.opt.Messages.Wait(waiting, call.Tenant, call.AgentID, p.Topic) }); err == nil {
 		err = paused
 	}

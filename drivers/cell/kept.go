@@ -14,26 +14,26 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
 // Kept is what an init kept of a run whose engine died.
 type Kept struct {
-	Name  string    `json:"-"`   // of this very run, for ever: 12 characters
-	Run   string    `json:"run"` // INSTANCE/RUN
+	Name  string    `json:"-"`                                                         // of this very run, for ever: 12 characters
+	Run   string    `json:"run" allow:"at most 4096 bytes without control characters"` // INSTANCE/RUN
 	Whose Whose     `json:"whose"`
-	Tasks []string  `json:"tasks,omitempty"` // that it was at work on; of a run that is no task's own
-	Lost  time.Time `json:"lost"`            // when the engine had gone
+	Tasks []string  `json:"tasks,omitempty" allow:"at most 64"` // that it was at work on; of a run that is no task's own
+	Lost  time.Time `json:"lost"`                               // when the engine had gone
 	// How it ended: one of the below, and when; Code and Signal as in Exit, with
 	// EndedItself.
-	How    string         `json:"how,omitempty"`
+	How    string         `json:"how,omitempty" allow:"none or exit, grace, return"`
 	Ended  time.Time      `json:"ended,omitzero"`
-	Code   int            `json:"code,omitzero"`
-	Signal syscall.Signal `json:"signal,omitzero"`
-	// What it had written and the engine not read, at most 1 MiB each: the end of
-	// it, if there was more.
-	Stdout []byte `json:"stdout,omitempty"`
-	Stderr []byte `json:"stderr,omitempty"`
+	Code   int            `json:"code,omitzero" allow:"0-255"`
+	Signal syscall.Signal `json:"signal,omitzero" allow:"0-64"`
+	// What it had written and the engine not read: the end of it, if there was more.
+	Stdout []byte `json:"stdout,omitempty" allow:"at most 1048576 bytes"`
+	Stderr []byte `json:"stderr,omitempty" allow:"at most 1048576 bytes"`
 	Cut    bool   `json:"cut,omitzero"` // there was more
 }
 
@@ -150,36 +150,15 @@ func decodeKept(data []byte) (k Kept, err error) {
 }
 
 func (k Kept) check() error {
-	word := func(field, value string, most int) error {
-		if len(value) > most || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return core.Invalid(field, value, fmt.Sprintf("at most %d bytes without control characters", most))
-		}
-		return nil
-	}
-	errs := []error{
-		word("run", k.Run, 4096), word("whose.Tenant", k.Whose.Tenant, 64), word("whose.Agent", k.Whose.Agent, 128),
-		word("whose.Role", k.Whose.Role, 4096), word("whose.Task", k.Whose.Task, 128),
-	}
+	errs := []error{bound.Check(k), bound.CheckIn("whose.", k.Whose)}
 	for _, t := range k.Tasks {
-		errs = append(errs, word("tasks", t, 128))
-	}
-	if len(k.Tasks) > serving {
-		errs = append(errs, core.Invalid("tasks", len(k.Tasks), fmt.Sprintf("at most %d", serving)))
+		errs = append(errs, bound.CheckIn("tasks.", Whose{Task: t}))
 	}
 	if k.Lost.IsZero() {
 		errs = append(errs, core.Invalid("lost", k.Lost, "a time"))
 	}
-	if !slices.Contains([]string{"", EndedItself, EndedGrace, EndedByReturn}, k.How) {
-		errs = append(errs, core.Invalid("how", k.How, EndedItself+", "+EndedGrace+", "+EndedByReturn+" or nothing"))
-	}
 	if (k.How == "") != k.Ended.IsZero() {
 		errs = append(errs, core.Invalid("ended", k.Ended, "a time if how is given, else nothing"))
-	}
-	if k.Code < 0 || k.Code > 255 || k.Signal < 0 || k.Signal > 64 {
-		errs = append(errs, core.Invalid("code, signal", fmt.Sprintf("%d, %d", k.Code, k.Signal), "a status of 0 to 255 and a signal of 0 to 64"))
-	}
-	if len(k.Stdout) > maxKept || len(k.Stderr) > maxKept {
-		errs = append(errs, core.Invalid("stdout, stderr", max(len(k.Stdout), len(k.Stderr)), fmt.Sprintf("at most %d bytes", maxKept)))
 	}
 	return errors.Join(errs...)
 }

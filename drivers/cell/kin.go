@@ -11,10 +11,10 @@ import (
 // Whose tells whom a run works for. A run without a tenant, or with neither
 // agent nor task, is nobody's: the engine takes no orders from it.
 type Whose struct {
-	Tenant string
-	Agent  string // name; "" for a process that several agents share
-	Role   string // of the agent
-	Task   string // id, of a task's or a skill's own command
+	Tenant string `allow:"at most 64 bytes without control characters"`
+	Agent  string `allow:"at most 128 bytes without control characters"`  // name; "" for a process that several agents share
+	Role   string `allow:"at most 4096 bytes without control characters"` // of the agent
+	Task   string `allow:"at most 128 bytes without control characters"`  // id, of a task's or a skill's own command
 }
 
 func (w Whose) run(name string) operator.Run {

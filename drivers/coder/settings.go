@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -28,10 +29,10 @@ type settings struct {
 	AppSlug string `json:"app_slug,omitempty"`
 	// Interrupt is the key that stops the agent's work: "esc", the default, or
 	// "ctrl-c".
-	Interrupt string `json:"interrupt,omitempty"`
+	Interrupt string `json:"interrupt,omitempty" allow:"none or esc, ctrl-c"`
 	// Via says how the agent is made: "workspace", the default, or "task" for
 	// a Task, which needs a template with coder_ai_task.
-	Via string `json:"via,omitempty"`
+	Via string `json:"via,omitempty" allow:"none or workspace, task"`
 	// Greeting is the ai_prompt of a new agent whose template can't do without
 	// one. Its tasks are given to it afterwards.
 	Greeting string `json:"greeting,omitempty"`
@@ -77,6 +78,9 @@ func readSettings(options core.Raw) (settings, error) {
 	if _, err := s.address(); err != nil {
 		return s, err
 	}
+	if err := bound.CheckIn("options.", &s); err != nil {
+		return s, err
+	}
 	switch {
 	case s.TokenEnv != "" && s.TokenFile != "":
 		return s, core.Invalid("options.token_file", s.TokenFile, "not beside options.token_env")
@@ -86,16 +90,6 @@ func readSettings(options core.Raw) (settings, error) {
 		return s, core.Invalid("options.token_file", s.TokenFile, "an absolute path")
 	case s.AppSlug != "" && (len(s.AppSlug) > 64 || !slugPattern().MatchString(s.AppSlug)):
 		return s, core.Invalid("options.app_slug", s.AppSlug, "lower-case letters and digits with single hyphens between them")
-	}
-	switch s.Interrupt {
-	case "", "esc", "ctrl-c":
-	default:
-		return s, core.Invalid("options.interrupt", s.Interrupt, `"esc" or "ctrl-c"`)
-	}
-	switch s.Via {
-	case "", "workspace", "task":
-	default:
-		return s, core.Invalid("options.via", s.Via, `"workspace" or "task"`)
 	}
 	for _, name := range []string{promptParameter, systemParameter} {
 		if _, given := s.Parameters[name]; given {

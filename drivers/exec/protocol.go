@@ -3,9 +3,9 @@ package exec
 import (
 	"bytes"
 	"fmt"
-	"math"
 
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -14,7 +14,6 @@ import (
 const (
 	maxAgentLine = 1 << 20
 	maxCallID    = 128
-	maxTool      = 128
 )
 
 // What goes to an agent's stdin, one JSON object on each line.
@@ -59,34 +58,34 @@ type (
 	}
 	logLine struct {
 		Type    string `json:"type"`
-		Level   string `json:"level"`
+		Level   string `json:"level" allow:"DEBUG, INFO, WARN, ERROR"`
 		Message string `json:"message"`
 	}
 	// What it says about a call that waits for an answer: to a question, or that it no
 	// longer wants it.
 	aboutCallLine struct {
 		Type   string `json:"type"`
-		CallID string `json:"call_id"`
+		CallID string `json:"call_id" allow:"1-128 bytes"`
 		Text   string `json:"text"`
 	}
 	toolRequestLine struct {
 		Type   string   `json:"type"`
-		CallID string   `json:"call_id"`
-		Tool   string   `json:"tool"`
+		CallID string   `json:"call_id" allow:"1-128 bytes"`
+		Tool   string   `json:"tool" allow:"1-128 bytes"`
 		Args   core.Raw `json:"args"`
 		Intent string   `json:"intent"`
-		Risk   string   `json:"risk"`
+		Risk   string   `json:"risk" allow:"none or low, medium, high, critical"`
 	}
 	toolResultLine struct {
 		Type   string   `json:"type"`
-		CallID string   `json:"call_id"`
-		Status string   `json:"status"`
+		CallID string   `json:"call_id" allow:"1-128 bytes"`
+		Status string   `json:"status" allow:"ok, error"`
 		Result core.Raw `json:"result"`
 	}
 	usageLine struct {
 		Type        string  `json:"type"`
-		Tokens      int64   `json:"tokens"`
-		CostUSD     float64 `json:"cost_usd"`
+		Tokens      int64   `json:"tokens" allow:"0 or more"`
+		CostUSD     float64 `json:"cost_usd" allow:"0-1e300"`
 		fleet.Split `json:",embed"`
 		Context     fleet.Context `json:"context"`
 	}
@@ -96,10 +95,10 @@ type (
 	}
 	resultLine struct {
 		Type       string   `json:"type"`
-		Status     string   `json:"status"`
+		Status     string   `json:"status" allow:"succeeded, failed"`
 		Output     core.Raw `json:"output"`
 		Error      string   `json:"error"`
-		Confidence *float64 `json:"confidence"`
+		Confidence *float64 `json:"confidence" allow:"0-1"`
 	}
 )
 
@@ -144,7 +143,7 @@ func parse(line []byte) (fleet.Event, error) {
 
 func aboutCall(data []byte) (fleet.Event, error) {
 	l, err := decode[aboutCallLine](data)
-	return fleet.Event{CallID: l.CallID, Text: l.Text}, first(err, name("call_id", l.CallID, maxCallID))
+	return fleet.Event{CallID: l.CallID, Text: l.Text}, err
 }
 
 // readers is constant: how each kind of line becomes an event.
@@ -155,7 +154,7 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 	},
 	"log": func(data []byte) (fleet.Event, error) {
 		l, err := decode[logLine](data)
-		return fleet.Event{Level: l.Level, Text: l.Message}, first(err, oneOf("level", l.Level, "DEBUG", "INFO", "WARN", "ERROR"))
+		return fleet.Event{Level: l.Level, Text: l.Message}, err
 	},
 	"reply":    aboutCall,
 	"withdraw": aboutCall,
@@ -163,23 +162,19 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 		l, err := decode[toolRequestLine](data)
 		args, bad := object("args", l.Args)
 		return fleet.Event{CallID: l.CallID, Tool: l.Tool, Args: args, Intent: l.Intent, Risk: l.Risk},
-			first(err, name("call_id", l.CallID, maxCallID), name("tool", l.Tool, maxTool), bad,
-				oneOf("risk", l.Risk, "", "low", "medium", "high", "critical"))
+			first(err, bad)
 	},
 	"tool_result": func(data []byte) (fleet.Event, error) {
 		l, err := decode[toolResultLine](data)
 		out, bad := object("result", l.Result)
 		return fleet.Event{CallID: l.CallID, Status: l.Status, Output: out},
-			first(err, name("call_id", l.CallID, maxCallID), oneOf("status", l.Status, "ok", "error"), bad)
+			first(err, bad)
 	},
 	"usage": func(data []byte) (fleet.Event, error) {
 		l, err := decode[usageLine](data)
 		var bad error
 		if min(l.Input, l.Output, l.Cached, l.Context.Used, l.Context.Size) < 0 {
 			bad = core.Invalid("usage", fmt.Sprintf("%+v of %+v", l.Split, l.Context), "amounts of 0 or more")
-		}
-		if l.Tokens < 0 || l.CostUSD < 0 || math.IsInf(l.CostUSD, 0) || math.IsNaN(l.CostUSD) {
-			bad = core.Invalid("usage", fmt.Sprintf("%d tokens, %g USD", l.Tokens, l.CostUSD), "amounts of 0 or more")
 		}
 		return fleet.Event{Tokens: max(l.Tokens, l.Input+l.Output), CostUSD: l.CostUSD, Split: l.Split, Context: l.Context}, first(err, bad)
 	},
@@ -190,18 +185,17 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 	"result": func(data []byte) (fleet.Event, error) {
 		l, err := decode[resultLine](data)
 		out, bad := object("output", l.Output)
-		if c := l.Confidence; bad == nil && c != nil && !(*c >= 0 && *c <= 1) {
-			bad = core.Invalid("confidence", *c, "0 to 1")
-		}
 		return fleet.Event{Status: l.Status, Output: out, Error: l.Error, Confidence: l.Confidence},
-			first(err, oneOf("status", l.Status, "succeeded", "failed"), bad)
+			first(err, bad)
 	},
 }
 
 func decode[T any](data []byte) (T, error) {
 	var v T
-	err := core.Decode(data, &v)
-	return v, err
+	if err := core.Decode(data, &v); err != nil {
+		return v, err
+	}
+	return v, bound.Check(&v)
 }
 
 // object checks a member that must be a JSON object, {} when it is absent.
@@ -218,22 +212,6 @@ func object(field string, v core.Raw) (core.Raw, error) {
 		return nil, core.Errorf(core.InvalidInput, "%s: not valid JSON: %v", field, err)
 	}
 	return compact, nil
-}
-
-func name(field, value string, max int) error {
-	if value == "" || len(value) > max {
-		return core.Invalid(field, value, fmt.Sprintf("1-%d bytes", max))
-	}
-	return nil
-}
-
-func oneOf(field, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return core.Invalid(field, value, fmt.Sprintf("one of %q", allowed))
 }
 
 // first is the first of some errors.

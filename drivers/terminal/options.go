@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/terminal"
 )
@@ -19,24 +20,16 @@ type agentOptions struct {
 	// Prompt is how the last lines of the screen look, without blanks at their end, or
 	// the cursor's line before it, when the program waits, as a regular expression; ""
 	// is the usual ends of a prompt, in the cursor's line.
-	Prompt string `json:"prompt,omitempty"`
+	Prompt string `json:"prompt,omitempty" allow:"at most 1000 bytes"`
 	// QuietMS is how long the screen stands still for that to count, in milliseconds;
 	// 0 is 1500.
-	QuietMS int `json:"quiet_ms,omitzero"`
+	QuietMS int `json:"quiet_ms,omitzero" allow:"none or 100-600000"`
 	// Interrupt is what is typed to cancel a task; "" is ctrl+c.
-	Interrupt string `json:"interrupt,omitempty"`
+	Interrupt string `json:"interrupt,omitempty" allow:"at most 64 bytes"`
 	keeper.Choices
 
 	prompt *regexp.Regexp // nil is the usual
 }
-
-// Bounds of options.
-const (
-	maxPrompt    = 1000 // bytes
-	maxInterrupt = 64   // bytes
-	leastQuiet   = 100  // milliseconds
-	mostQuiet    = 600_000
-)
 
 func readOptions(options core.Raw) (o agentOptions, err error) {
 	if len(options) > 0 {
@@ -44,16 +37,15 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 			return o, fmt.Errorf("options: %w", err)
 		}
 	}
+	if err := bound.CheckIn("options.", &o); err != nil {
+		return o, err
+	}
 	size := terminal.Size{Cols: o.cols(), Rows: o.rows()}
 	switch {
 	case size.Bounded() != size:
 		return o, core.Invalid("options.cols, options.rows", size.String(), fmt.Sprintf("from %dx%d to %dx%d", terminal.MinCols, terminal.MinRows, terminal.MaxCols, terminal.MaxRows))
-	case o.QuietMS != 0 && (o.QuietMS < leastQuiet || o.QuietMS > mostQuiet):
-		return o, core.Invalid("options.quiet_ms", fmt.Sprint(o.QuietMS), fmt.Sprintf("%d-%d", leastQuiet, mostQuiet))
-	case len(o.Interrupt) > maxInterrupt || strings.ContainsRune(o.Interrupt, 0):
-		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes", maxInterrupt))
-	case len(o.Prompt) > maxPrompt:
-		return o, core.Invalid("options.prompt", fmt.Sprintf("%d bytes", len(o.Prompt)), fmt.Sprintf("at most %d bytes", maxPrompt))
+	case strings.ContainsRune(o.Interrupt, 0):
+		return o, core.Invalid("options.interrupt", o.Interrupt, "what can be typed")
 	case o.Prompt != "":
 		if o.prompt, err = regexp.Compile("(?m)" + o.Prompt); err != nil {
 			return o, core.Invalid("options.prompt", core.Clip(o.Prompt), "a regular expression (RE2): "+err.Error())

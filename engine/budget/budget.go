@@ -1,10 +1,10 @@
 package budget
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -12,13 +12,15 @@ import (
 // "agent:NAME". A zero limit is no limit. Reaching one stops claims and
 // freezes the subject's running work until the approval it opens is answered:
 // an approval grants the same amount once more, a denial ends what runs.
+//
+// With every grant on top its limits stay far from overflowing.
 type Budget struct {
 	TenantID   string    `json:"tenant_id"`
 	Subject    string    `json:"subject"`
-	Tokens     int64     `json:"tokens,omitzero"`
-	CostUSD    float64   `json:"cost_usd,omitzero"`
-	Tasks      int64     `json:"tasks,omitzero"`
-	WallS      int64     `json:"wall_s,omitzero"`
+	Tokens     int64     `json:"tokens,omitzero" allow:"0-1000000000000"`
+	CostUSD    float64   `json:"cost_usd,omitzero" allow:"0-1000000000"`
+	Tasks      int64     `json:"tasks,omitzero" allow:"0-1000000000"`
+	WallS      int64     `json:"wall_s,omitzero" allow:"0-1000000000"`
 	Granted    int64     `json:"granted,omitzero"` // how many times over, by approvals
 	Used       Usage     `json:"used"`             // filled in when read
 	Reached    string    `json:"reached,omitempty"`
@@ -64,10 +66,10 @@ func (b *Budget) Nearest() (limit string, share float64) {
 	return limit, share
 }
 
-// Usage is what something spent.
+// Usage is what something spent; the bounds are those of what is added at once.
 type Usage struct {
-	Tokens  int64   `json:"tokens"`
-	CostUSD float64 `json:"cost_usd"`
+	Tokens  int64   `json:"tokens" allow:"0-1000000000000"`
+	CostUSD float64 `json:"cost_usd" allow:"0-1000000"`
 	Tasks   int64   `json:"tasks"`
 	WallMS  int64   `json:"wall_ms"`
 }
@@ -78,34 +80,11 @@ const unreadable = "unreadable"
 // limitTasks is the limit that no running work can go past.
 const limitTasks = "tasks"
 
-// Bounds of a budget's limits: with every grant on top they stay far from
-// overflowing.
-const (
-	maxTokens = 1_000_000_000_000
-	maxCost   = 1_000_000_000 // dollars
-	maxTasks  = 1_000_000_000
-	maxWallS  = 1_000_000_000
-)
-
 // Check reports the first limit that is out of its range, or an agent's name
 // that none can have.
 func (b *Budget) Check() error {
 	if name, ok := strings.CutPrefix(b.Subject, "agent:"); ok && !core.IsAgent(name) {
 		return core.Invalid("subject", b.Subject, "tenant, session:ID or agent:NAME")
 	}
-	for _, f := range []struct {
-		field string
-		v     float64
-		most  float64
-	}{
-		{"tokens", float64(b.Tokens), maxTokens},
-		{"cost_usd", b.CostUSD, maxCost},
-		{"tasks", float64(b.Tasks), maxTasks},
-		{"wall_s", float64(b.WallS), maxWallS},
-	} {
-		if !(f.v >= 0 && f.v <= f.most) { // NaN is neither
-			return core.Invalid(f.field, f.v, fmt.Sprintf("0 (no limit) to %.0f", f.most))
-		}
-	}
-	return nil
+	return bound.Check(b)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -86,11 +87,8 @@ func (s *Budgets) shown(c record.Counters, tenant, subject string) Usage {
 // Use adds to what a running task spent, and so to its agent's, session's and
 // tenant's.
 func (s *Budgets) Use(ctx context.Context, by core.Caller, who Spender, taskID, trace string, tokens int64, costUSD float64) error {
-	if tokens < 0 || tokens > maxTokens {
-		return core.Invalid("tokens", tokens, fmt.Sprint("0-", maxTokens))
-	}
-	if !(costUSD >= 0 && costUSD <= 1e6) {
-		return core.Invalid("cost_usd", costUSD, "0-1000000")
+	if err := bound.Check(&Usage{Tokens: tokens, CostUSD: costUSD}); err != nil {
+		return err
 	}
 	if _, err := s.opt.Ledger.LocalSeq(ctx, by, core.TaskPrefix, taskID); err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -110,17 +110,19 @@ const (
 
 // Send is a message to be accepted. Zero fields take their defaults.
 type Send struct {
-	Topic         string   `json:"topic,omitempty"`          // to subscribers, or
-	Recipient     string   `json:"recipient_id,omitempty"`   // to an agent, Controller, System or Broadcast
-	Sender        string   `json:"sender_id,omitempty"`      // "" is System, or the agent who calls
-	Type          Type     `json:"message_type,omitempty"`   // "" is Event
-	Payload       core.Raw `json:"payload"`                  // a JSON object of at most MaxPayload bytes
-	TTL           int      `json:"ttl,omitzero"`             // 1-3600 s
-	Priority      int      `json:"priority,omitzero"`        // 1-10
+	Topic         string   `json:"topic,omitempty"`                                                // to subscribers, or
+	Recipient     string   `json:"recipient_id,omitempty"`                                         // to an agent, Controller, System or Broadcast
+	Sender        string   `json:"sender_id,omitempty"`                                            // "" is System, or the agent who calls
+	Type          Type     `json:"message_type,omitempty" allow:"event, request, response, error"` // "" is Event
+	Payload       core.Raw `json:"payload"`                                                        // a JSON object of at most MaxPayload bytes
+	TTL           int      `json:"ttl,omitzero" allow:"1-3600 seconds"`
+	Priority      int      `json:"priority,omitzero" allow:"1-10, 1 is read first"`
 	CorrelationID string   `json:"correlation_id,omitempty"` // version 4 UUID; a request gets one
 	Trace         string   `json:"trace_id,omitempty"`       // "" takes a fresh one
 	Task          string   `json:"task_id,omitempty"`        // task that it belongs to
 }
+
+var bounded = bound.For[Send]()
 
 // draft is a Send on its way: once checked it is well formed and has its
 // defaults. What depends on the tenant's state is checked when it is accepted.
@@ -136,15 +138,14 @@ type draft struct {
 // Message Validation). It does what is costly, so that the transaction has
 // little left to do.
 func (d *draft) check() error {
+	d.Type, d.TTL, d.Priority = cmp.Or(d.Type, Event), cmp.Or(d.TTL, DefaultTTL), cmp.Or(d.Priority, DefaultPriority)
+	if err := bounded(&d.Send); err != nil {
+		return err
+	}
 	if err := d.address(); err != nil {
 		return err
 	}
-	d.TTL, d.Priority = cmp.Or(d.TTL, DefaultTTL), cmp.Or(d.Priority, DefaultPriority)
 	switch {
-	case d.TTL < 1 || d.TTL > MaxTTL:
-		return core.Invalid("ttl", d.TTL, fmt.Sprintf("1-%d seconds", MaxTTL))
-	case d.Priority < 1 || d.Priority > LowestPriority:
-		return core.Invalid("priority", d.Priority, fmt.Sprintf("1 (highest) to %d", LowestPriority))
 	case d.CorrelationID != "" && !core.IsUUID(d.CorrelationID):
 		return core.Invalid("correlation_id", d.CorrelationID, "a version 4 UUID in lower case")
 	case d.Type == Response && d.CorrelationID == "":
@@ -169,12 +170,6 @@ func (d *draft) check() error {
 
 // address checks where a message goes and what kind may go there.
 func (d *draft) address() error {
-	if d.Type == "" {
-		d.Type = Event
-	}
-	if !slices.Contains(Types(), d.Type) {
-		return core.Invalid("message_type", string(d.Type), "event, request, response, error")
-	}
 	switch {
 	case d.Topic == "" && d.Recipient == "":
 		return core.Errorf(core.InvalidInput, "topic or recipient_id: a message needs one of them").With("field", "topic")

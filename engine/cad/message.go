@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 )
@@ -49,7 +50,7 @@ type AgentMessage struct {
 type SendMessage struct {
 	From    string      `json:"from_agent_id"`
 	To      string      `json:"to_agent_id"` // an agent, or "broadcast"
-	Type    MessageType `json:"message_type"`
+	Type    MessageType `json:"message_type" allow:"request, response, broadcast, error"`
 	Content core.Raw    `json:"content"`
 	Trace   string      `json:"trace_id,omitempty"` // "" takes a fresh one
 	Task    string      `json:"task_id,omitempty"`
@@ -87,8 +88,8 @@ const maxContent = bus.MaxPayload - 4096
 
 // check reports the first thing wrong with a message by itself.
 func (m *SendMessage) check() error {
-	if !slices.Contains(MessageTypes(), m.Type) {
-		return core.Invalid("message_type", string(m.Type), "request, response, broadcast, error")
+	if err := bound.Check(m); err != nil {
+		return err
 	}
 	if m.From == "" {
 		return core.Invalid("from_agent_id", m.From, "an agent of this tenant")

@@ -4,6 +4,7 @@
 package host
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -13,18 +14,19 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
 // Host is a machine on which agents run.
 type Host struct {
 	TenantID  string            `json:"tenant_id"`
-	Name      string            `json:"name"`              // 1-40 of a-z 0-9 -
+	Name      string            `json:"name" allow:"1-40 of a-z 0-9 -, beginning with a letter or digit"`
 	Address   string            `json:"address,omitempty"` // ssh://[USER@]HOST[:PORT]
 	Command   []string          `json:"command,omitempty"` // in the place of ssh: reaches a shell there
-	Labels    map[string]string `json:"labels,omitempty"`
-	Slots     int               `json:"slots"`   // agents that it takes, 1-1000
-	LeaseS    int               `json:"lease_s"` // seconds that its agents go on without a link, 5-3600
+	Labels    map[string]string `json:"labels,omitempty" allow:"at most 32"`
+	Slots     int               `json:"slots" allow:"1-1000 agents"`    // that it takes
+	LeaseS    int               `json:"lease_s" allow:"5-3600 seconds"` // that its agents go on without a link
 	Draining  bool              `json:"draining,omitzero"`
 	Removing  bool              `json:"removing,omitzero"`
 	CreatedAt time.Time         `json:"created_at"`
@@ -39,37 +41,19 @@ const Here = "{}"
 // Limits of a host.
 const (
 	DefaultSlots = 16
-	maxSlots     = 1000
-	DefaultLease = 60 // seconds
-	minLease     = 5
-	maxLease     = 3600
+	DefaultLease = 60  // seconds
 	maxHosts     = 200 // of a tenant
 	maxLabels    = 32
 	maxLabel     = 64 // bytes
-	maxWords     = 64
-	maxWord      = 4096 // bytes
 )
-
-var namePattern = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
 // Check reports the first bad field and fills in the defaults.
 func (h *Host) Check() error {
-	if h.Slots == 0 {
-		h.Slots = DefaultSlots
+	h.Slots, h.LeaseS = cmp.Or(h.Slots, DefaultSlots), cmp.Or(h.LeaseS, DefaultLease)
+	if err := bound.Check(h); err != nil {
+		return err
 	}
-	if h.LeaseS == 0 {
-		h.LeaseS = DefaultLease
-	}
-	switch {
-	case !namePattern().MatchString(h.Name):
-		return core.Invalid("name", h.Name, "1-40 of a-z 0-9 -, beginning with a letter or digit")
-	case h.Slots < 1 || h.Slots > maxSlots:
-		return core.Invalid("slots", h.Slots, fmt.Sprintf("1-%d", maxSlots))
-	case h.LeaseS < minLease || h.LeaseS > maxLease:
-		return core.Invalid("lease", h.LeaseS, fmt.Sprintf("%d-%d seconds", minLease, maxLease))
-	case len(h.Labels) > maxLabels:
-		return core.Invalid("label", len(h.Labels), fmt.Sprintf("at most %d", maxLabels))
-	case (h.Address == "") == (len(h.Command) == 0):
+	if (h.Address == "") == (len(h.Command) == 0) {
 		return core.Errorf(core.InvalidInput, "address: want either ssh://[USER@]HOST[:PORT] or --command").With("field", "address")
 	}
 	for _, k := range slices.Sorted(maps.Keys(h.Labels)) {
@@ -82,15 +66,10 @@ func (h *Host) Check() error {
 		h.Address = a.String()
 		return err
 	}
-	if len(h.Command) > maxWords || h.Command[0] == "" || h.Command[0] == Here {
-		return core.Invalid("command", strings.Join(h.Command, " "), fmt.Sprintf("a program and its arguments, at most %d words", maxWords))
+	if h.Command[0] == Here {
+		return core.Invalid("command", strings.Join(h.Command, " "), "a program, and what it does with "+Here)
 	}
-	for _, w := range h.Command {
-		if len(w) > maxWord || !utf8.ValidString(w) || strings.ContainsRune(w, 0) {
-			return core.Invalid("command", w, fmt.Sprintf("words of at most %d bytes of text", maxWord))
-		}
-	}
-	return nil
+	return bound.Command("command", h.Command)
 }
 
 func label(s string) bool { return len(s) <= maxLabel && utf8.ValidString(s) && core.Printable(s) }

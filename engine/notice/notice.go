@@ -5,12 +5,14 @@
 package notice
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
@@ -19,20 +21,20 @@ import (
 // Notice says what is told to whom.
 type Notice struct {
 	TenantID string `json:"tenant_id"`
-	Name     string `json:"name"` // 1-40 of a-z 0-9 -
+	Name     string `json:"name" allow:"1-40 of a-z 0-9 -, beginning with a letter or digit"`
 	// Events are words (approval, failure, budget, stuck, estop) or patterns
 	// over the engine's events, such as sys.task.cancelled or sys.dag.>.
-	Events []string `json:"events"`
+	Events []string `json:"events" allow:"1-20 words (approval, failure, budget, stuck, estop) or patterns such as sys.task.*"`
 	// MinRisk leaves out approvals of a lower risk; "" leaves out none. What is
 	// no approval has no risk and is told always.
-	MinRisk judge.Risk `json:"min_risk,omitempty"`
+	MinRisk judge.Risk `json:"min_risk,omitempty" allow:"none or low, medium, high, critical"`
 	URL     string     `json:"url,omitempty"`     // http or https; this or Command
 	Command []string   `json:"command,omitempty"` // gets the message as JSON on stdin
 	// SecretEnv names the environment variable of the engine that holds the
 	// secret by which messages to the URL are signed; "" signs none. The secret
 	// itself is kept nowhere.
 	SecretEnv string    `json:"secret_env,omitempty"`
-	Rate      int       `json:"rate"` // messages a minute, 1-600; what is more comes as one summary
+	Rate      int       `json:"rate" allow:"1-600 messages a minute"` // what is more comes as one summary
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`
@@ -41,11 +43,7 @@ type Notice struct {
 // Limits of a notice.
 const (
 	DefaultRate = 10
-	maxRate     = 600
-	maxEvents   = 20
 	maxURL      = 2048
-	maxWords    = 64
-	maxWord     = 4096
 	maxNotices  = 50 // of a tenant: each reads by itself
 )
 
@@ -61,18 +59,13 @@ var words = map[string][]string{
 // Words lists the words that Events knows.
 func Words() []string { return []string{"approval", "failure", "budget", "stuck", "estop"} }
 
-var (
-	namePattern = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
-	envPattern  = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-)
+var envPattern = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 // Check reports the first bad field and fills the default rate in.
 func (n *Notice) Check() error {
-	if !namePattern().MatchString(n.Name) {
-		return core.Invalid("name", n.Name, "1-40 of a-z 0-9 -, beginning with a letter or digit")
-	}
-	if len(n.Events) < 1 || len(n.Events) > maxEvents {
-		return core.Invalid("events", len(n.Events), fmt.Sprintf("1-%d words (%s) or patterns such as sys.task.*", maxEvents, strings.Join(Words(), ", ")))
+	n.Rate = cmp.Or(n.Rate, DefaultRate)
+	if err := bound.Check(n); err != nil {
+		return err
 	}
 	for i, e := range n.Events {
 		if slices.Contains(n.Events[:i], e) {
@@ -81,17 +74,6 @@ func (n *Notice) Check() error {
 		if _, err := patternOf(e); words[e] == nil && err != nil {
 			return core.Invalid("events", e, strings.Join(Words(), ", ")+", or a pattern such as sys.task.*")
 		}
-	}
-	switch n.MinRisk {
-	case "", judge.Low, judge.Medium, judge.High, judge.Critical:
-	default:
-		return core.Invalid("min_risk", string(n.MinRisk), "low, medium, high, critical")
-	}
-	if n.Rate == 0 {
-		n.Rate = DefaultRate
-	}
-	if n.Rate < 1 || n.Rate > maxRate {
-		return core.Invalid("rate", n.Rate, fmt.Sprintf("1-%d messages a minute", maxRate))
 	}
 	return n.checkTarget()
 }
@@ -105,16 +87,8 @@ func (n *Notice) checkTarget() error {
 	case n.SecretEnv != "" && !envPattern().MatchString(n.SecretEnv):
 		// What was given may be the secret itself: it is not repeated.
 		return core.Errorf(core.InvalidInput, "secret_env: want the name of an environment variable (letters, digits, _), never the secret").With("field", "secret_env")
-	case len(n.Command) > maxWords:
-		return core.Invalid("command", len(n.Command), fmt.Sprintf("at most %d words", maxWords))
-	}
-	for i, w := range n.Command {
-		if i == 0 && w == "" || len(w) > maxWord || strings.ContainsRune(w, 0) {
-			return core.Invalid("command", w, fmt.Sprintf("a program and its arguments, each of at most %d bytes and without a zero byte", maxWord))
-		}
-	}
-	if n.URL == "" {
-		return nil
+	case n.URL == "":
+		return bound.Command("command", n.Command)
 	}
 	u, err := url.Parse(n.URL)
 	if err != nil || len(n.URL) > maxURL || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {

@@ -294,9 +294,9 @@ func witnessAdd() *Op {
 	var w witness.Witness
 	var kind, path string
 	var every time.Duration
-	span := flag(&every, "every", "at most one checkpoint in this `TIME`, 1s-24h (default 1m)")
 	return define(Op{
-		Name: "audit witness add", Short: "Publish the log's checkpoints to a file, a git repository or a command", Role: Admin, Undo: "audit witness remove", Done: "added",
+		Request: &w,
+		Name:    "audit witness add", Short: "Publish the log's checkpoints to a file, a git repository or a command", Role: Admin, Undo: "audit witness remove", Done: "added",
 		Long: "Publish the newest checkpoint of the log elsewhere, by itself, whenever the log has grown, at most once in --every and once\n" +
 			"more when the engine ends: to a PATH or file PATH, git DIR, or command -- COMMAND. A file gets a line for each, at its end.\n" +
 			"A git repository is made in a directory that is not there yet, and gets a commit for each on a branch named after the\n" +
@@ -308,7 +308,8 @@ func witnessAdd() *Op {
 		Params: []*Param{
 			maybe(&kind, "KIND", ""), maybe(&path, "PATH", "").names(reach.Path),
 			{Name: "command", About: "COMMAND", Rest: true, Into: &w.Command, Names: reach.Command},
-			flag(&w.Name, "name", "`NAME` of the witness (default its kind)"), span,
+			flag(&w.Name, "name", "`NAME` of the witness (default its kind)"),
+			flag(&every, "every", "at most one checkpoint in this `TIME` (default 1m)").fills(&w.EveryS),
 		},
 		Check: func(c *Call) error {
 			place := kind == witness.File || kind == witness.Git
@@ -322,11 +323,7 @@ func witnessAdd() *Op {
 			default:
 				return usage("target", "audit witness add: want a PATH, file PATH, git DIR, or command -- COMMAND…")
 			}
-			if span.Given {
-				if w.EveryS = int(every / time.Second); w.EveryS == 0 {
-					w.EveryS = -1 // 0 would be the default
-				}
-			}
+			w.EveryS = int(every / time.Second)
 			if w.Path != "" {
 				if err := c.Place(&w.Path); err != nil {
 					return err

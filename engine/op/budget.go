@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 )
@@ -50,7 +51,7 @@ func budgetSet() *Op {
 			if !slices.ContainsFunc(limits, func(p *Param) bool { return p.Given }) {
 				return usage("limit", "budget set: no limit is given; give --tokens, --cost, --tasks or --wall, 0 to take one away")
 			}
-			return positive(b)
+			return bound.Check(&b)
 		},
 	}, arg("SUBJECT", "subject"), func(ctx context.Context, c *Call, subject string) (budget.Budget, error) {
 		next := budget.Budget{TenantID: c.By.Tenant, Subject: subject}

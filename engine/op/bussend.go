@@ -24,12 +24,13 @@ func sends(o Op, m *sending, to *Param, send func(ctx context.Context, c *Call) 
 	o.Tool.Names = map[string]string{
 		"agent": "recipient_id", "type": "message_type", "correlation": "correlation_id", "from": "-", "trace": "-", "task": "-",
 	}
+	o.Request = &m.Send
 	o.Params = append([]*Param{
 		to,
 		payload(&m.Payload),
 		flag(&m.Sender, "from", "send as this agent `NAME` (default system)").from("agent"),
-		within(&m.ttl, "ttl", "keep it for delivery so long: `SECONDS` or a duration, 1s-1h", 1, bus.MaxTTL, fmt.Sprintf("1-%d seconds", bus.MaxTTL)).client("seconds that it is kept for delivery"),
-		within(&m.Priority, "priority", "`N` from 1, read first, to 10", 1, bus.LowestPriority, fmt.Sprintf("1-%d", bus.LowestPriority)).client("1 is read first"),
+		flag(&m.ttl, "ttl", "keep it for delivery so long: `SECONDS` or a duration").fills(&m.TTL).client("seconds that it is kept for delivery"),
+		flag(&m.Priority, "priority", "`N`").client("1 is read first"),
 		flag(&m.CorrelationID, "correlation", "conversation `ID`, a version 4 UUID").bounds(36, 36).client("conversation that it belongs to, a version 4 UUID"),
 		flag(&m.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
 		flag(&m.Task, "task", "task `ID` that it belongs to").from("task"),

@@ -38,10 +38,9 @@ func hostAdd() *Op {
 	var line Words
 	var labels []string
 	var lease time.Duration
-	slots := within(&h.Slots, "slots", "it takes `N` agents", 1, 1000, "1-1000 (default 16)")
-	span := flag(&lease, "lease", "its agents go on without a link for this `DURATION`, 5s-1h (default 1m)")
 	return define(Op{
-		Name: "host add", Short: "Have agents run on another machine", Role: Admin, Undo: "host remove", Done: "added",
+		Request: &h,
+		Name:    "host add", Short: "Have agents run on another machine", Role: Admin, Undo: "host remove", Done: "added",
 		Long: "Have agents run on another machine, which ssh reaches without a question: by a key that ssh or its agent has, and a host\n" +
 			"key that is known. With --command another program reaches it, which has a shell there run a script: its words are the\n" +
 			"command's and then sh -c SCRIPT, or in the place of the word {} all of that as one. The program copies itself to\n" +
@@ -53,14 +52,12 @@ func hostAdd() *Op {
 			place(&h.Name, "NAME", ""), maybe(&h.Address, "ADDRESS", ""),
 			flag(&line, "command", "`COMMAND` that reaches it, split like a shell does").names(reach.Command),
 			{Name: "label", About: "`K=V` to know it by; may be repeated", Into: &labels, Whole: true, Names: reach.Inside},
-			slots, span,
+			flag(&h.Slots, "slots", "how many it takes (default 16): `N`"),
+			flag(&lease, "lease", "its agents go on without a link for this `DURATION` (default 1m)").fills(&h.LeaseS),
 		},
 		Check: func(*Call) (err error) {
-			if h.Command = line; span.Given {
-				if h.LeaseS = int(lease / time.Second); h.LeaseS == 0 {
-					h.LeaseS = -1 // 0 would be the default
-				}
-			}
+			h.Command = line
+			h.LeaseS = int(lease / time.Second)
 			if h.Labels, err = Pairs("label", labels); err != nil {
 				return err
 			}

@@ -50,7 +50,8 @@ func serverAdd() *Op {
 		return &Param{Name: name, About: about + "; may be repeated", Into: into, Whole: true, Names: names}
 	}
 	return define(Op{
-		Name: "mcp add", Short: "Use the tools of a server", Role: Admin, Undo: "mcp remove", Done: "added",
+		Request: &s,
+		Name:    "mcp add", Short: "Use the tools of a server", Role: Admin, Undo: "mcp remove", Done: "added",
 		Long: "Use the tools of a server: one that a command after -- begins, or one at --url. Another one of the same name is\n" +
 			"replaced. Tasks of kind mcp.call and skills with the runner mcp call its tools, each call judged. A command is a worker:\n" +
 			"it reads the system, writes its directory, a home of its own and the directories that its command names by absolute\n" +
@@ -63,11 +64,11 @@ func serverAdd() *Op {
 			many(&headers, "header", "`NAME=VAR`: header with the value of an environment variable", reach.Variable),
 			flag(&s.Dir, "dir", "working `DIR` of the command (default one of its own)").from("dir"),
 			many(&env, "env", "`K=V` for its environment, or K=@SECRET", reach.Env),
-			flag(&s.Profile, "profile", "what the command reaches: reader, worker (the default), open").enum("reader", "worker", "open"),
+			flag(&s.Profile, "profile", "what the command reaches: reader, worker (the default), open"),
 			many(&s.Read, "read", "`PATH` that it may read too", reach.Path),
 			many(&s.Write, "write", "`PATH` that it may read and write too", reach.Path),
 			many(&s.Hide, "hide", "`PATH` that is not there for it", reach.Path),
-			spanOf(&answer, "call-timeout", "a call without an answer for this `DURATION` fails, and a server that has hung by then is begun anew, 1s-24h (default 5m)"),
+			flag(&answer, "call-timeout", "a call without an answer for this `DURATION` (default 5m) fails, and a server that has hung by then is begun anew").fills(&s.CallTimeoutS),
 			flag(&yes, "yes", "use an open server without a question: it reaches all that the engine's user reaches"),
 		},
 		Check: func(c *Call) (err error) {

@@ -45,7 +45,8 @@ func noticeAdd() *Op {
 	n := notice.Notice{Events: []string{"approval", "budget", "stuck", "estop"}, Rate: notice.DefaultRate}
 	risk := "low"
 	return define(Op{
-		Name: "notice add", Short: "Tell a URL or a command what needs a person", Role: Admin, Undo: "notice remove", Done: "added",
+		Request: &n,
+		Name:    "notice add", Short: "Tell a URL or a command what needs a person", Role: Admin, Undo: "notice remove", Done: "added",
 		Long: "Tell a URL, or a command after --, what happens from now on. --on takes words: approval (opened, at half of its time,\n" +
 			"expired), failure, budget, stuck (agents that are stuck, failed or offline), estop; or patterns over the engine's\n" +
 			"events, such as sys.task.cancelled. A URL gets a POST with JSON, signed by the Standard Webhooks scheme when\n" +
@@ -57,11 +58,11 @@ func noticeAdd() *Op {
 		Params: []*Param{
 			place(&n.Name, "NAME", ""),
 			{Name: "command", About: "COMMAND", Rest: true, Into: &n.Command, Names: reach.Command},
-			flag(&n.Events, "on", "`EVENTS`: words or patterns, with commas"),
-			flag(&risk, "min-risk", "leave out approvals below: low|medium|high|critical").enum("low", "medium", "high", "critical"),
+			flag(&n.Events, "on", "`EVENTS`, with commas"),
+			flag(&risk, "min-risk", "leave out approvals below: low|medium|high|critical").fills(&n.MinRisk),
 			flag(&n.URL, "url", "POST to this `URL`").names(reach.Address),
 			flag(&n.SecretEnv, "secret-env", "`VAR` of the engine's environment that holds the signing secret").names(reach.Variable),
-			flag(&n.Rate, "rate", "messages a minute, 1-600"),
+			flag(&n.Rate, "rate", "`N`"),
 		},
 		Check: func(*Call) error {
 			if n.MinRisk = judge.Risk(risk); risk == "low" {

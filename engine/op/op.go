@@ -66,6 +66,9 @@ type Op struct {
 	// Full shows a record with all its members rather than as a row of a list.
 	Full   bool
 	Params []*Param
+	// Request is a pointer to what parameters fill members of: what its tags allow
+	// bounds them, see package bound. nil is none.
+	Request any
 	// Filter is that of a list, which the door fills; nil for all else.
 	Filter *core.Filter
 	// Statuses are the values of a list's status; empty means any text.
@@ -197,6 +200,9 @@ func (o Op) made(out reflect.Type, run func(ctx context.Context, c *Call) (any, 
 	}
 	if o.Confirm == "" {
 		o.Confirm = ConfirmNone
+	}
+	for _, p := range o.Params {
+		p.bounded(o.Request)
 	}
 	o.Out = out
 	o.run = func(ctx context.Context, c *Call) (any, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/reach"
 )
@@ -32,6 +33,9 @@ type Param struct {
 	// Least and Most bound a number, a duration in seconds, or the characters of a
 	// text for clients of MCP; both 0 leave it to the operation.
 	Least, Most int
+	// Member points to the member of the operation's request that is meant, where Into
+	// is none; nil is Into.
+	Member any
 	// Client is what a client's model reads of it; "" is About.
 	Client string
 	// Valid refuses a value that is given; nil takes all of its type.
@@ -169,6 +173,56 @@ func (p *Param) bounds(least, most int) *Param {
 	return p
 }
 
+// fills says which member of its request a parameter means that is read into another
+// variable.
+func (p *Param) fills(member any) *Param {
+	p.Member = member
+	return p
+}
+
+// bounded takes over what the request allows the member that a parameter fills, and
+// says it in help.
+func (p *Param) bounded(request any) {
+	if request == nil {
+		return
+	}
+	r, has := bound.Of(request, cmp.Or(p.Member, p.Into))
+	if r = r.Given(); !has {
+		return
+	}
+	if r.Words != nil {
+		if p.Enum == nil { // else it takes fewer of them
+			p.Enum = r.Words
+		}
+		return
+	}
+	if p.Valid == nil {
+		p.Valid = func() error {
+			if d, is := p.Into.(*time.Duration); is && !r.Span { // its member counts seconds
+				return r.Check(p.Name, d.Seconds())
+			}
+			return r.Check(p.Name, p.Into)
+		}
+	}
+	if !p.Arg {
+		p.About += ", " + r.Text
+	}
+	switch p.Into.(type) {
+	case *[]string, *Words, *core.Raw: // a list's bound is no text's
+		return
+	}
+	if math.IsInf(r.Most, 1) {
+		return
+	}
+	p.Least, p.Most = int(max(r.Least, 0)), int(r.Most)
+	if r.Span {
+		p.Least, p.Most = p.Least/int(time.Second), p.Most/int(time.Second)
+	}
+	if _, text := p.Into.(*string); text {
+		p.Least = max(p.Least, 1) // it is given
+	}
+}
+
 // client says what a client's model reads of a parameter.
 func (p *Param) client(about string) *Param {
 	p.Client = about
@@ -198,11 +252,6 @@ func within[T ~int | ~int64](into *T, name, about string, low, high T, allowed s
 		return nil
 	}
 	return p
-}
-
-// spanOf is a flag that limits a task's time.
-func spanOf(into *time.Duration, name, about string) *Param {
-	return within(into, name, about, time.Nanosecond, math.MaxInt64, "1s-24h").bounds(1, 86400)
 }
 
 // following is the flag of what can be followed.

@@ -44,9 +44,9 @@ func retentionSet() *Op {
 	var age time.Duration
 	var mib int64
 	size := flag(&mib, "mib", "of the log of each agent the newest `N` MiB stay (default 64); older lines leave as it grows, and its first line says how many")
-	old, most := flag(&age, "age", "what ended longer than this `TIME` ago leaves"), flag(&p.Count, "count", "at most `N` of the newest stay; for logs, lines of each")
 	return define(Op{
-		Name: "tenant retention set", Short: "Let old things of a kind leave, by age or number", Done: "set",
+		Request: &p,
+		Name:    "tenant retention set", Short: "Let old things of a kind leave, by age or number", Done: "set",
 		Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Undo: "tenant retention delete",
 		Long: "Let things of a kind leave once they ended longer than --age ago, or once there are more than --count: " + strings.Join(retention.Kinds(), ", ") + ".\n" +
 			"What runs, waits or is open stays, and so does what that needs. Each slice that leaves is an event of the audit log, so that\n" +
@@ -54,16 +54,13 @@ func retentionSet() *Op {
 			"directory --export; the rest of the log, and every checkpoint that was given out, still verifies.",
 		Example: "tenant retention set tasks --age 30d --count 100000\ntenant retention set audit --age 365d --export /srv/audit",
 		Params: []*Param{
-			place(&p.Kind, "KIND", "retention"), old, most, size,
+			place(&p.Kind, "KIND", "retention"), size,
+			flag(&age, "age", "what ended longer than this `TIME` ago leaves").fills(&p.AgeS),
+			flag(&p.Count, "count", "how many of the newest stay; for logs, lines of each"),
 			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave").names(reach.Path),
 		},
 		Check: func(c *Call) error {
-			if p.AgeS = int64(age / time.Second); old.Given && p.AgeS == 0 {
-				p.AgeS = -1 // 0 would be no age
-			}
-			if most.Given && p.Count == 0 {
-				p.Count = -1
-			}
+			p.AgeS = core.Seconds(age)
 			if p.Bytes = mib << 20; size.Given && (mib < 1 || mib > 1<<20) {
 				p.Bytes = -1 << 20
 			}

@@ -2,11 +2,11 @@ package op
 
 import (
 	"context"
-	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/session"
@@ -96,15 +96,5 @@ func ParseBudget(text string) (budget.Budget, error) {
 			return b, usage("budget", "--budget: %s=%s is not a value; allowed: tokens=N,cost=USD,tasks=N,wall=DURATION", core.Clip(key), core.Clip(value))
 		}
 	}
-	return b, positive(b)
-}
-
-// positive refuses limits below 0 (none) and a cost that is no number.
-func positive(b budget.Budget) error {
-	for field, n := range map[string]float64{"tokens": float64(b.Tokens), "cost": b.CostUSD, "tasks": float64(b.Tasks)} {
-		if !(n >= 0) || math.IsInf(n, 0) {
-			return usage(field, "--%s: %v is not allowed; allowed: 0 (no limit) or more", field, n)
-		}
-	}
-	return nil
+	return b, bound.Check(&b)
 }

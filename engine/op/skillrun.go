@@ -22,12 +22,13 @@ type invoking struct {
 // runsSkill makes an operation that runs a skill with a subagent.
 func runsSkill(o Op, v *invoking, run func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error)) *Op {
 	v.Params, v.priority = core.Raw(`{}`), 50
-	v.byPriority = flag(&v.priority, "priority", "0-100, higher runs first").bounds(0, 100)
+	v.byPriority = flag(&v.priority, "priority", "higher runs first").fills(&v.Priority)
+	o.Request = &v.Invoke
 	o.Params = append(append(o.Params, v.waiting.params("wait until the subagent is over; exit 1 unless it is completed")...),
 		flag(&v.Params, "params", "parameters `JSON`: literal, @file, - for stdin").from("json").client("parameters that fit its schema"),
 		v.byPriority,
-		spanOf(&v.Timeout, "timeout", "stop the whole run after this `DURATION`, 1s-24h").client("seconds that the whole run may take"),
-		spanOf(&v.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h").client("seconds within which it must start, or it is timed out"),
+		flag(&v.Timeout, "timeout", "stop the whole run after this `DURATION`").client("seconds that the whole run may take"),
+		flag(&v.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`").client("seconds within which it must start, or it is timed out"),
 		flag(&v.Session, "session", "run within this session `ID`").from("session"),
 		flag(&v.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"))
 	o.Check = func(c *Call) error {

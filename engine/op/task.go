@@ -165,10 +165,11 @@ func taskDispatch() *Op {
 	var expect task.Expect
 	var w waiting
 	priority, attempts := 50, 3
-	byPriority := flag(&priority, "priority", "0-100, higher runs first").bounds(0, 100)
-	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one").bounds(0, 100)
+	byPriority := flag(&priority, "priority", "higher runs first").fills(&d.Priority)
+	tries := flag(&attempts, "max-attempts", "tries `N`; 0 means one").fills(&d.MaxAttempts)
 	return define(Op{
-		Name: "task dispatch", Short: "Make a task", Undo: "task undo", Done: "dispatched",
+		Request: &d,
+		Name:    "task dispatch", Short: "Make a task", Undo: "task undo", Done: "dispatched",
 		Long: "Make a task. --input is a JSON object, @file, or - for stdin.\n" +
 			"With --start-within: it ends timed_out unless it has first started by then, whatever it waited for.\n" +
 			"With --wait: wait until it is over, print it, and exit 1 unless it succeeded.",
@@ -181,13 +182,13 @@ func taskDispatch() *Op {
 			need(&d.Kind, "kind", "`KIND` of work: exec.run, agent.prompt").from("kind").client("kind of work: exec.run, agent.prompt, skill.invoke, mcp.call, …"),
 			need(&d.Input, "input", "input `JSON`: literal, @file, - for stdin").from("json").client("input for that kind"),
 			byPriority, tries,
-			spanOf(&d.Timeout, "timeout", "stop it after this `DURATION`, 1s-24h").client("seconds that one attempt may take"),
-			spanOf(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`, 1s-24h").client("seconds within which it must start, or it is timed out"),
+			flag(&d.Timeout, "timeout", "stop it after this `DURATION`").client("seconds that one attempt may take"),
+			flag(&d.StartTimeout, "start-within", "time it out unless it starts within this `DURATION`").client("seconds within which it must start, or it is timed out"),
 			flag(&d.Session, "session", "run within this session `ID`").from("session"),
 			flag(&d.Parent, "parent", "parent task `ID`; its trace is kept").from("task"),
 			flag(&d.Agent, "agent", "agent `NAME` meant to run it").from("agent"),
 			flag(&d.Trace, "trace", "trace `ID`, 32 hex digits (default a new one)"),
-			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task").bounds(1, 256),
+			flag(&d.IdempotencyKey, "idempotency-key", "the same `KEY` again gives the first task"),
 			flag(&d.Intent, "intent", "what it is for, in a line for who must approve it: `TEXT`").bounds(1, 500),
 			flag(&d.After, "after", "task `IDs` that must have succeeded first").from("task"),
 			flag(&expect.Schema, "result-schema", "JSON `SCHEMA` that its output must meet; else it is tried again with why not").from("json").client("JSON Schema that the output must meet"),

@@ -14,11 +14,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -39,11 +38,11 @@ func Kinds() []string { return []string{Tasks, Logs, Messages, Executions, Decis
 // Policy is how long a tenant keeps things of one kind.
 type Policy struct {
 	TenantID string `json:"tenant_id"`
-	Kind     string `json:"kind"`
-	AgeS     int64  `json:"age_s,omitzero"` // in seconds; what ended longer ago leaves
-	Count    int64  `json:"count,omitzero"` // at most so many of the newest stay
+	Kind     string `json:"kind" allow:"tasks, logs, messages, executions, decisions, audit"`
+	AgeS     int64  `json:"age_s,omitzero" allow:"none or 60-3162240000 seconds (100 years)"` // what ended longer ago leaves
+	Count    int64  `json:"count,omitzero" allow:"none or 1-1000000000000"`                   // so many of the newest stay
 	// Bytes is how much of the log of each agent stays; 0 means task.DefaultLogBytes.
-	Bytes int64 `json:"bytes,omitzero"`
+	Bytes int64 `json:"bytes,omitzero" allow:"none or 1048576-1099511627776 bytes (1 MiB to 1 TiB)"`
 	// Export is the directory that audit events are written to before they leave.
 	Export    string    `json:"export,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
@@ -51,28 +50,14 @@ type Policy struct {
 	AuditSeq  uint64    `json:"audit_seq"`
 }
 
-// Bounds of a policy.
-const (
-	minAge   = 60
-	maxAge   = 100 * 366 * 24 * 60 * 60
-	maxCount = 1_000_000_000_000
-	minBytes = 1 << 20
-	maxBytes = 1 << 40
-)
-
 // Check refuses what no policy can be, and names the field.
 func (p *Policy) Check() error {
+	if err := bound.Check(p); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains(Kinds(), p.Kind):
-		return core.Invalid("kind", p.Kind, strings.Join(Kinds(), ", "))
-	case p.AgeS != 0 && (p.AgeS < minAge || p.AgeS > maxAge):
-		return core.Invalid("age", fmt.Sprintf("%ds", p.AgeS), "1m to 100 years")
-	case p.Count < 0 || p.Count > maxCount:
-		return core.Invalid("count", p.Count, fmt.Sprint("1 to ", int64(maxCount)))
 	case p.Bytes != 0 && p.Kind != Logs:
 		return core.Invalid("mib", p.Bytes>>20, "only with logs")
-	case p.Bytes != 0 && (p.Bytes < minBytes || p.Bytes > maxBytes):
-		return core.Invalid("mib", p.Bytes>>20, "1 to 1048576")
 	case p.AgeS == 0 && p.Count == 0 && p.Bytes == 0:
 		return core.Invalid("age", "", "an age, a count, or both; for logs also a size")
 	case p.Export != "" && p.Kind != Audit:

@@ -22,9 +22,9 @@ type Invoke struct {
 	Name     string   // of the subagent made for it
 	Metadata core.Raw // of the subagent made for it
 	// Of the task:
-	Priority     *int
-	Timeout      time.Duration // of the whole run, 1 s to 24 h; 0 means none
-	StartTimeout time.Duration
+	Priority     *int          `allow:"0-100"`
+	Timeout      time.Duration `allow:"none or 1s-24h"` // of the whole run
+	StartTimeout time.Duration `allow:"none or 1s-24h"`
 	Session      string
 	Trace        string
 	Intent       string

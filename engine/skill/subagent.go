@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/record"
@@ -114,7 +115,6 @@ func (a *Subagent) to(next State, now time.Time) error {
 
 // Bounds of a subagent (model 3; the size of its metadata is ours).
 const (
-	maxAgentName    = 100 // characters
 	maxMetadataKeys = 20
 	maxMetadata     = 16 << 10 // bytes
 	maxAgentError   = 1000     // characters
@@ -122,13 +122,13 @@ const (
 
 // Spawn asks for a new subagent.
 type Spawn struct {
-	Name     string   // at most 100 printable characters
+	Name     string   `allow:"at most 100 printable characters"`
 	Metadata core.Raw // JSON object of at most 20 keys; nil is none
 }
 
 func (w *Spawn) check() error {
-	if n := len([]rune(w.Name)); n > maxAgentName || !core.Printable(w.Name) {
-		return core.Invalid("name", w.Name, fmt.Sprintf("at most %d printable characters", maxAgentName))
+	if err := bound.Check(w); err != nil {
+		return err
 	}
 	if len(w.Metadata) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/session"
@@ -18,18 +19,18 @@ import (
 
 // Dispatch asks for a new task (requirement 1.3).
 type Dispatch struct {
-	Kind           string        // 1-128 characters; one with a runner
+	Kind           string        `allow:"1-128 bytes"` // one with a runner
 	Input          core.Raw      // JSON object, at most 1 MiB
-	Priority       *int          // 0-100; nil means 50
-	Timeout        time.Duration // of one attempt, 1 s to 24 h; 0 means none
-	StartTimeout   time.Duration // from creation to the first claim, 1 s to 24 h; 0 means none
-	MaxAttempts    *int          // 0-100; nil means 3; 0 means one attempt
+	Priority       *int          `allow:"0-100"`                                 // nil means 50
+	Timeout        time.Duration `json:"timeout_s" allow:"none or 1s-24h"`       // of one attempt
+	StartTimeout   time.Duration `json:"start_timeout_s" allow:"none or 1s-24h"` // from creation to the first claim
+	MaxAttempts    *int          `allow:"0-100"`                                 // nil means 3; 0 means one attempt
 	Session        string        // id or name
 	Parent         string        // task id; the child keeps its trace
 	Agent          string        // for kinds that go to an agent
 	Trace          string        // W3C trace-id or traceparent; "" takes the parent's or a fresh one
-	IdempotencyKey string        // at most 256 bytes; the same key returns the first task
-	After          []string      // tasks that must succeed first, at most 64
+	IdempotencyKey string        `allow:"at most 256 bytes"` // the same key returns the first task
+	After          []string      `allow:"at most 64 tasks"`  // that must succeed first
 	Intent         string        // one line for the approval card
 	Expect         *task.Expect  // what the output must be; nil takes any
 	// Also is done in the transaction that makes the task; its error makes none.
@@ -40,9 +41,9 @@ type Dispatch struct {
 const (
 	defaultPriority    = 50
 	defaultMaxAttempts = 3
-	minTimeout         = time.Second
-	maxTimeout         = 86400 * time.Second
 )
+
+var bounded = bound.For[Dispatch]()
 
 // Dispatch validates, asks the judge and queues a task, all durable when it
 // returns. The task may come back queued, queued with an open approval, or
@@ -112,32 +113,19 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (task.Tas
 		TenantID: by.Tenant, TraceID: d.Trace, Kind: d.Kind, Status: task.Queued, Input: d.Input,
 		Priority: defaultPriority, MaxAttempts: defaultMaxAttempts, Intent: core.Cut(d.Intent, 500),
 		Agent: d.Agent, CreatedBy: by.Name, CreatedKind: by.Kind, CreatedPerson: by.Person, CreatedDoor: modelsDoor(by), CreatedFar: by.Far, RetryOf: d.retryOf, Expect: d.Expect,
+		TimeoutS: whole(d.Timeout), StartTimeoutS: whole(d.StartTimeout),
 	}
 	if err := checkExpect(d.Expect); err != nil {
 		return t, err
 	}
-	if d.Kind == "" || len(d.Kind) > 128 {
-		return t, core.Invalid("kind", d.Kind, "1-128 characters")
+	if err := bounded(&d); err != nil {
+		return t, err
 	}
 	if d.Priority != nil {
-		if t.Priority = *d.Priority; t.Priority < 0 || t.Priority > 100 {
-			return t, core.Invalid("priority", t.Priority, "0-100")
-		}
+		t.Priority = *d.Priority
 	}
 	if d.MaxAttempts != nil {
-		if t.MaxAttempts = *d.MaxAttempts; t.MaxAttempts < 0 || t.MaxAttempts > 100 {
-			return t, core.Invalid("max_attempts", t.MaxAttempts, "0-100")
-		}
-	}
-	var err error
-	if t.TimeoutS, err = timeout("timeout_s", d.Timeout); err != nil {
-		return t, err
-	}
-	if t.StartTimeoutS, err = timeout("start_timeout_s", d.StartTimeout); err != nil {
-		return t, err
-	}
-	if len(d.IdempotencyKey) > 256 {
-		return t, core.Invalid("idempotency_key", d.IdempotencyKey, "at most 256 bytes")
+		t.MaxAttempts = *d.MaxAttempts
 	}
 	if err := core.CheckObject("input", d.Input, core.MaxInput); err != nil {
 		return t, err
@@ -152,13 +140,8 @@ func (s *Swarm) draft(ctx context.Context, by core.Caller, d Dispatch) (task.Tas
 	return t, s.relations(ctx, by, d, &t)
 }
 
-// timeout is a time-out in whole seconds, rounded up; 0 is none.
-func timeout(field string, d time.Duration) (int, error) {
-	if d != 0 && (d < minTimeout || d > maxTimeout) {
-		return 0, core.Invalid(field, d.Seconds(), "1-86400")
-	}
-	return int((d + time.Second - 1) / time.Second), nil
-}
+// whole is a time in seconds, rounded up.
+func whole(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
 
 // relations resolves the session, the parent and the dependencies.
 func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *task.Task) error {
@@ -182,9 +165,6 @@ func (s *Swarm) relations(ctx context.Context, by core.Caller, d Dispatch, t *ta
 		default:
 			return core.Invalid("trace_id", t.TraceID, "that of the parent, "+parent.TraceID)
 		}
-	}
-	if len(d.After) > 64 {
-		return core.Invalid("after", len(d.After), "at most 64 tasks")
 	}
 	for _, id := range d.After {
 		if _, err := s.ledger.LocalSeq(ctx, by, core.TaskPrefix, id); err != nil {

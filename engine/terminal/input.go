@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -20,8 +21,8 @@ type Input struct {
 // Mouse is what somebody does with the mouse at a place of the screen, from 0. A
 // program has it that asks for it.
 type Mouse struct {
-	Button           MouseButton
-	Act              MouseAct
+	Button           MouseButton `allow:"left, middle, right, wheel up, wheel down"`
+	Act              MouseAct    `allow:"press, release, drag"`
 	X, Y             int
 	Shift, Alt, Ctrl bool
 }
@@ -57,15 +58,8 @@ func (i Input) named() string {
 }
 
 func (m *Mouse) check() error {
-	switch m.Button {
-	case MouseLeft, MouseMiddle, MouseRight, WheelUp, WheelDown:
-	default:
-		return core.Invalid("mouse.button", core.Clip(string(m.Button)), "left, middle, right, wheel up, wheel down")
-	}
-	switch m.Act {
-	case MousePress, MouseRelease, MouseDrag:
-	default:
-		return core.Invalid("mouse.act", core.Clip(string(m.Act)), "press, release, drag")
+	if err := bound.CheckIn("mouse.", m); err != nil {
+		return err
 	}
 	if m.X < 0 || m.X >= MaxCols || m.Y < 0 || m.Y >= MaxRows {
 		return core.Invalid("mouse", fmt.Sprintf("%d,%d", m.X, m.Y), fmt.Sprintf("a place from 0,0 to %d,%d", MaxCols-1, MaxRows-1))

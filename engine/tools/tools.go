@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/record"
@@ -21,21 +22,21 @@ import (
 // Server is one server: a command that speaks on stdin and stdout, or a URL.
 type Server struct {
 	TenantID string     `json:"tenant_id"`
-	Name     string     `json:"name"` // ^[a-z0-9][a-z0-9-]{0,39}$
+	Name     string     `json:"name" allow:"1-40 of a-z 0-9 -, beginning with a letter or digit"`
 	Command  []string   `json:"command,omitempty"`
 	Env      secret.Env `json:"env,omitempty"` // shows references only
 	Dir      string     `json:"dir,omitempty"` // absolute; "" is a directory of its own
 	// Profile is how much of the machine the command reaches: reader, worker,
 	// open; "" is worker.
-	Profile string `json:"profile,omitempty"`
+	Profile string `json:"profile,omitempty" allow:"none or reader, worker, open"`
 	files.Places
 	URL string `json:"url,omitempty"`
 	// Headers of requests to the URL: by name, the variable of the engine's
 	// environment that holds the value. So no secret is kept.
 	Headers map[string]string `json:"headers,omitempty"`
-	// CallTimeoutS is how many seconds a call of a tool may go without an answer,
-	// 1-86400; 0 means DefaultCallTimeout.
-	CallTimeoutS int       `json:"call_timeout_s,omitzero"`
+	// CallTimeoutS is how long a call of a tool may go without an answer; 0 means
+	// DefaultCallTimeout.
+	CallTimeoutS int       `json:"call_timeout_s,omitzero" allow:"none or 1-86400 seconds"`
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	Given        int       `json:"given,omitzero"` // how often a credential given in clear was exchanged
@@ -112,15 +113,14 @@ func (s *Server) stored() any {
 }
 
 var (
-	serverName = core.Pattern(`^[a-z0-9][a-z0-9-]{0,39}$`)
 	headerName = core.Pattern(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,100}$`)
 	envName    = core.Pattern(`^[A-Za-z_][A-Za-z0-9_]{0,199}$`)
 )
 
 // Check reports the first bad field of a server.
 func (s *Server) Check() error {
-	if !serverName().MatchString(s.Name) {
-		return core.Invalid("name", s.Name, "1-40 of a-z 0-9 -, not - first")
+	if err := bound.Check(s); err != nil {
+		return err
 	}
 	switch {
 	case (len(s.Command) == 0) == (s.URL == ""):
@@ -131,12 +131,8 @@ func (s *Server) Check() error {
 		return core.Invalid("env", "", "env and dir only beside a command")
 	case s.URL != "" && (s.Profile != "" || s.Any()):
 		return core.Invalid("profile", s.Profile, "profile, read, write and hide only beside a command")
-	case !slices.Contains([]string{"", "reader", worker, "open"}, s.Profile):
-		return core.Invalid("profile", s.Profile, "reader, worker, open")
 	case s.URL == "" && len(s.Headers) > 0:
 		return core.Invalid("headers", "", "headers only beside a url")
-	case s.CallTimeoutS < 0 || s.CallTimeoutS > 86400:
-		return core.Invalid("call_timeout", time.Duration(s.CallTimeoutS)*time.Second, "1s-24h")
 	case s.Dir != "" && !filepath.IsAbs(s.Dir):
 		return core.Invalid("dir", s.Dir, "an absolute path")
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/guarded"
 	"swarmdeck/engine/judge"
@@ -31,8 +32,8 @@ type Input struct {
 	State   string  `json:"state,omitempty"` // of its tree: what is taken over, pushed or tested
 	Into    string  `json:"into,omitempty"`  // the branch, or of a plain tree the directory
 	Mode    Mode    `json:"mode,omitempty"`
-	Only    []Piece `json:"only,omitempty"`
-	Message string  `json:"message,omitempty"`
+	Only    []Piece `json:"only,omitempty" allow:"at most 1000 files"`
+	Message string  `json:"message,omitempty" allow:"at most 10000 bytes"` // of the commit
 	// Unchecked says that the checks of the project do not run.
 	Unchecked bool   `json:"unchecked,omitzero"`
 	Task      string `json:"task,omitempty"`   // that an undo takes back
@@ -44,8 +45,6 @@ type Input struct {
 	Lines []string `json:"lines,omitempty"`
 }
 
-const maxMessage = 10_000 // bytes of a commit's message
-
 func (in *Input) check(kind string) error {
 	switch {
 	case !core.IsAgent(in.Agent):
@@ -54,16 +53,12 @@ func (in *Input) check(kind string) error {
 		return core.Invalid("state", in.State, "a state of the tree, a commit")
 	case (kind == KindMerge || kind == KindPush) && !slices.Contains(Modes(), in.Mode):
 		return core.Invalid("mode", string(in.Mode), "squash, rebase, merge")
-	case len(in.Message) > maxMessage:
-		return core.Invalid("message", len(in.Message), fmt.Sprintf("at most %d bytes", maxMessage))
-	case len(in.Only) > 1000:
-		return core.Invalid("only", len(in.Only), "at most 1000 files")
 	case kind == KindUndo && in.Task == "":
 		return core.Invalid("task", in.Task, "the task of a merge")
 	case kind == KindPush && (in.URL == "" || in.Branch == ""):
 		return core.Invalid("branch", in.Branch, "a branch, and the URL that it goes to")
 	}
-	return nil
+	return bound.Check(in)
 }
 
 func isObject(s string) bool {

@@ -6,19 +6,14 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
 
-// Bounds of a review.
-const (
-	maxRemarks = 500
-	maxRemark  = 10_000 // bytes of its text
-	maxPath    = 4096
-)
+const maxRemarks = 500 // of a review
 
 // Review is what people say about the work in a tree, before it is sent.
 type Review struct {
@@ -38,11 +33,11 @@ type Review struct {
 // Remark is about a line of a file, or about a file or all of it.
 type Remark struct {
 	ID   int       `json:"id"` // from 1, in the review
-	File string    `json:"file,omitempty"`
-	Line int       `json:"line,omitzero"` // of the file as the agent left it
-	Last int       `json:"last,omitzero"` // the last line, of several
-	Old  bool      `json:"old,omitzero"`  // they are lines of the file as it was
-	Text string    `json:"text"`
+	File string    `json:"file,omitempty" allow:"at most 4096 printable bytes"`
+	Line int       `json:"line,omitzero" allow:"0-1073741824"` // of the file as the agent left it
+	Last int       `json:"last,omitzero"`                      // the last line, of several
+	Old  bool      `json:"old,omitzero"`                       // they are lines of the file as it was
+	Text string    `json:"text" allow:"1-10000 bytes of UTF-8"`
 	By   string    `json:"by"`
 	At   time.Time `json:"at"`
 	Sent string    `json:"sent,omitempty"` // the task that it became part of
@@ -116,12 +111,13 @@ func (s *Trees) amend(ctx context.Context, by core.Caller, agent, event string, 
 
 // Remark adds a remark to the draft.
 func (s *Trees) Remark(ctx context.Context, by core.Caller, agent string, m Remark) (Remark, error) {
+	if err := bound.Check(m); err != nil {
+		return m, err
+	}
 	switch {
-	case strings.TrimSpace(m.Text) == "" || len(m.Text) > maxRemark || !utf8.ValidString(m.Text):
-		return m, core.Invalid("text", core.Clip(m.Text), fmt.Sprintf("1-%d bytes of text", maxRemark))
-	case len(m.File) > maxPath || !core.Printable(m.File):
-		return m, core.Invalid("file", core.Clip(m.File), "a path in the tree")
-	case m.Line < 0 || m.Line > 1<<30 || m.Last != 0 && m.Last < m.Line:
+	case strings.TrimSpace(m.Text) == "":
+		return m, core.Invalid("text", m.Text, "a text that is not only white space")
+	case m.Last != 0 && m.Last < m.Line:
 		return m, core.Invalid("line", m.Line, "a line of the file, or FIRST-LAST")
 	}
 	_, err := s.amend(ctx, by, agent, "review.remarked", func(tx *audit.Tx, r *Review) error {

@@ -2,12 +2,12 @@ package command
 
 import (
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/serve"
@@ -82,7 +82,7 @@ func (t *tree) serve() *cobra.Command {
 					return core.Invalid(flag, addr, "HOST:PORT or :PORT")
 				}
 			}
-			if err := checkLimits(s.Limits); err != nil {
+			if err := bound.Check(s.Limits); err != nil {
 				return err
 			}
 			if c.log = log; log.File != "" {
@@ -131,28 +131,4 @@ func (c *call) tokensTenant() (string, error) {
 		return "", nil
 	}
 	return c.tenant(c.by)
-}
-
-// checkLimits reports the first limit that makes no sense.
-func checkLimits(l serve.Limits) error {
-	for _, f := range []struct {
-		name string
-		n    int
-	}{
-		{"max-sessions", l.Sessions},
-		{"max-sessions-per-key", l.PerKey},
-		{"max-connections-per-address", l.PerAddress},
-		{"max-failures-per-minute", l.Failures},
-	} {
-		if f.n < 1 || f.n > 100_000 {
-			return core.Invalid(f.name, strconv.Itoa(f.n), "1 to 100000")
-		}
-	}
-	switch {
-	case l.Idle < 0 || l.Idle > 0 && l.Idle < time.Second:
-		return core.Invalid("idle", l.Idle.String(), "0, or 1s and more")
-	case l.Stall < time.Second:
-		return core.Invalid("stall", l.Stall.String(), "1s and more")
-	}
-	return nil
 }

@@ -11,28 +11,28 @@ import (
 type Limits struct {
 	// Sessions at once, of everyone; who wants one more is told so and exits
 	// with 75. An attached cockpit takes some MB. Default 256.
-	Sessions int
+	Sessions int `json:"max-sessions" allow:"1-100000"`
 	// PerKey is the same for one key, so that nobody keeps the others out. It
 	// may have as many connections and 8 more, for those that are about to
 	// begin or end; one more is told so. Default 32.
-	PerKey int
+	PerKey int `json:"max-sessions-per-key" allow:"1-100000"`
 	// Connections at once, of everyone; one more is told so and closed before
 	// it costs a key exchange. Default 512.
 	Connections int
 	// PerAddress is the same for one address, or one /64 of IPv6. Those behind
 	// one gateway share it. Default 128.
-	PerAddress int
+	PerAddress int `json:"max-connections-per-address" allow:"1-100000"`
 	// Failures a minute of one address after which it is turned away unheard,
 	// until a minute has brought as many again: connections that proved no key
 	// and began no session. Default 60.
-	Failures int
+	Failures int `json:"max-failures-per-minute" allow:"1-100000"`
 	// Idle is how long a terminal's session may be without a key; then it is
 	// closed. 0 is for ever: some watch only.
-	Idle time.Duration
+	Idle time.Duration `allow:"none or 1s-8760h"`
 	// Stall is how long a client may leave its output unread; then its
 	// connection is closed, so that nothing waits for it. A
 	// pager at the other end may be such a client. Default 15 minutes.
-	Stall time.Duration
+	Stall time.Duration `allow:"1s or more"`
 }
 
 func (l Limits) filled() Limits {

@@ -80,7 +80,7 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 
 func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
 	k := open(t, embedded.Options{})
-	circle := expect.Of(profile.Circle(profile.Point{X: 1}, 3))(t)
+	circle := expect.Of(profile.New(profile.Arc(profile.Point{X: 1}, 3, 0, 2*math.Pi)))(t)
 	_, err := k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
 	var refusal *env.Error
 	expect.True(t, errors.As(err, &refusal) && refusal.Code == env.InvalidGeometry && refusal.Data.Field == "axis_point", "%v", err)

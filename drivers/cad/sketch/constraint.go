@@ -77,19 +77,6 @@ func (s *Sketch) Add(c Constraint) error {
 	return nil
 }
 
-// Remove takes a constraint away.
-func (s *Sketch) Remove(id string) error {
-	i := s.index(id)
-	if i < 0 {
-		return core.Missing("constraint", id)
-	}
-	s.constraints = slices.Delete(s.constraints, i, i+1)
-	return nil
-}
-
-// Constraints lists them in the order that they were added.
-func (s *Sketch) Constraints() []Constraint { return slices.Clone(s.constraints) }
-
 func (s *Sketch) index(id string) int {
 	return slices.IndexFunc(s.constraints, func(c Constraint) bool { return c.ID == id })
 }

@@ -167,18 +167,3 @@ func (s *Sketch) At(id string) (Geometry, error) {
 	}
 	return g, nil
 }
-
-// Move puts a point somewhere else, as a start for the next Solve.
-func (s *Sketch) Move(id string, x, y float64) error {
-	at, err := s.pointsOf(id)
-	if err != nil {
-		return err
-	}
-	for _, v := range []float64{x, y} {
-		if !(math.Abs(v) <= MaxLength) {
-			return core.Invalid("point", v, fmt.Sprintf("numbers from -%g to %g mm", MaxLength, MaxLength))
-		}
-	}
-	s.values[at[0]], s.values[at[0]+1] = x, y
-	return nil
-}

@@ -1,10 +1,10 @@
 package wire
 
 import (
-	"fmt"
 	"path/filepath"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -33,21 +33,21 @@ type Hello struct {
 	Epoch   uint64   `json:"epoch"`   // of the tenant's owner: one below the highest that came is refused
 	Leased  bool     `json:"leased"`  // processes run only as long as HoldMS says
 	Attempt uint64   `json:"attempt"` // grows with each link: an older one that comes late is refused
-	LeaseMS int64    `json:"lease_ms"`
-	Runs    []string `json:"runs"`
+	LeaseMS int64    `json:"lease_ms" allow:"1000-3600000"`
+	Runs    []string `json:"runs" allow:"at most 4096"`
 }
 
 // Welcome says whom it came to.
 type Welcome struct {
 	Version int      `json:"version"`
-	Digest  string   `json:"digest"`          // of the program
-	Boot    string   `json:"boot"`            // another one for each start of the keeper
-	Program string   `json:"program"`         // where this program is there
-	Runs    []string `json:"runs"`            // of Hello's, that are there
-	Lacks   []string `json:"lacks,omitempty"` // layers of the wall
-	Newer   uint64   `json:"newer,omitzero"`  // the epoch that the link is refused for
-	Kept    int      `json:"kept,omitzero"`   // how many Kept follow
-	Error   string   `json:"error,omitempty"` // why the link is refused; all else is empty
+	Digest  string   `json:"digest"`                             // of the program
+	Boot    string   `json:"boot"`                               // another one for each start of the keeper
+	Program string   `json:"program"`                            // where this program is there
+	Runs    []string `json:"runs" allow:"at most 4096"`          // of Hello's, that are there
+	Lacks   []string `json:"lacks,omitempty" allow:"at most 64"` // layers of the wall
+	Newer   uint64   `json:"newer,omitzero"`                     // the epoch that the link is refused for
+	Kept    int      `json:"kept,omitzero" allow:"0-4096"`       // how many Kept follow
+	Error   string   `json:"error,omitempty"`                    // why the link is refused; all else is empty
 }
 
 // End asks for the end of all runs and of the keeper.
@@ -83,13 +83,10 @@ const HoldBeat = 250 * time.Millisecond
 
 // Check reports a hello that can't be one.
 func (h *Hello) Check() error {
-	switch {
-	case !id(h.Engine):
-		return core.Invalid("engine", h.Engine, "an id")
-	case h.LeaseMS < MinLease || h.LeaseMS > MaxLease:
-		return core.Invalid("lease_ms", h.LeaseMS, fmt.Sprintf("%d to %d", int64(MinLease), int64(MaxLease)))
+	if err := bound.Check(h); err != nil {
+		return err
 	}
-	return ids("runs", h.Runs)
+	return ids("runs", append([]string{h.Engine}, h.Runs...))
 }
 
 // Check reports a welcome that can't be one.
@@ -103,22 +100,16 @@ func (w *Welcome) Check() error {
 	if !filepath.IsAbs(w.Program) || len(w.Program) > maxText || Text(w.Program, maxText) != w.Program {
 		return core.Invalid("program", Text(w.Program, 128), "an absolute path")
 	}
-	if len(w.Lacks) > maxLacks {
-		return core.Invalid("lacks", len(w.Lacks), fmt.Sprintf("at most %d", maxLacks))
+	if err := bound.Check(w); err != nil {
+		return err
 	}
 	for i, l := range w.Lacks {
 		w.Lacks[i] = Text(l, 512)
-	}
-	if w.Kept < 0 || w.Kept > MaxRuns {
-		return core.Invalid("kept", w.Kept, fmt.Sprintf("at most %d", MaxRuns))
 	}
 	return ids("runs", w.Runs)
 }
 
 func ids(field string, list []string) error {
-	if len(list) > MaxRuns {
-		return core.Invalid(field, len(list), fmt.Sprintf("at most %d", MaxRuns))
-	}
 	for _, r := range list {
 		if !id(r) {
 			return core.Invalid(field, r, "ids")

@@ -1,8 +1,7 @@
 package wire
 
 import (
-	"fmt"
-
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -18,14 +17,14 @@ type Keep struct {
 type Kept struct {
 	Run     string   `json:"run"`
 	Agent   string   `json:"agent"`
-	Tasks   []string `json:"tasks,omitempty"` // that it was at work on
-	Itself  bool     `json:"itself"`          // it had ended, with Code or Signal, before it was ended for the next engine
-	Code    int      `json:"code,omitzero"`
-	Signal  int      `json:"signal,omitzero"`
-	LostMS  int64    `json:"lost_ms"`  // since the last word of its engine
-	EndedMS int64    `json:"ended_ms"` // since its end
-	Stdout  []byte   `json:"stdout,omitempty"`
-	Stderr  []byte   `json:"stderr,omitempty"`
+	Tasks   []string `json:"tasks,omitempty" allow:"at most 64"` // that it was at work on
+	Itself  bool     `json:"itself"`                             // it had ended, with Code or Signal, before it was ended for the next engine
+	Code    int      `json:"code,omitzero" allow:"0-255"`
+	Signal  int      `json:"signal,omitzero" allow:"0-64"`
+	LostMS  int64    `json:"lost_ms" allow:"0-1099511627776"`  // since the last word of its engine
+	EndedMS int64    `json:"ended_ms" allow:"0-1099511627776"` // since its end
+	Stdout  []byte   `json:"stdout,omitempty" allow:"at most 65536 bytes"`
+	Stderr  []byte   `json:"stderr,omitempty" allow:"at most 65536 bytes"`
 	Cut     bool     `json:"cut,omitzero"` // there was more before
 }
 
@@ -33,7 +32,6 @@ type Kept struct {
 const (
 	MaxKept  = 64 << 10 // bytes of each stream
 	MaxTasks = 64
-	maxAgo   = 1 << 40 // milliseconds
 )
 
 // Check reports what can't be kept of a run.
@@ -41,14 +39,5 @@ func (k *Kept) Check() error {
 	if !id(k.Run) || !id(k.Agent) {
 		return core.Invalid("kept.run", k.Run, "an id, and an agent's name")
 	}
-	if len(k.Tasks) > MaxTasks {
-		return core.Invalid("kept.tasks", len(k.Tasks), fmt.Sprintf("at most %d", MaxTasks))
-	}
-	if len(k.Stdout) > MaxKept || len(k.Stderr) > MaxKept {
-		return core.Invalid("kept.stdout, kept.stderr", max(len(k.Stdout), len(k.Stderr)), fmt.Sprintf("at most %d bytes", MaxKept))
-	}
-	if k.Code < 0 || k.Code > 255 || k.Signal < 0 || k.Signal > 64 || k.LostMS < 0 || k.LostMS > maxAgo || k.EndedMS < 0 || k.EndedMS > maxAgo {
-		return core.Invalid("kept", k.Run, "numbers within their bounds")
-	}
-	return nil
+	return bound.CheckIn("kept.", k)
 }

@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 )
@@ -33,23 +34,23 @@ type Seen struct {
 // Start is what is run, in the words of cell.Spec.
 type Start struct {
 	Agent   string            `json:"agent"`
-	Role    string            `json:"role,omitempty"`
+	Role    string            `json:"role,omitempty" allow:"at most 4096 bytes"`
 	Argv    []string          `json:"argv"`
-	Dir     string            `json:"dir,omitempty"` // "" is a directory of the agent's own
+	Dir     string            `json:"dir,omitempty" allow:"at most 4096 bytes"` // "" is a directory of the agent's own
 	Env     map[string]string `json:"env,omitempty"`
 	Limits  Limits            `json:"limits"`
 	Profile string            `json:"profile,omitempty"`
 	// Ports of the cell lead to those of the engine, beside the proxies'.
-	Ports []int `json:"ports,omitempty"`
+	Ports []int `json:"ports,omitempty" allow:"at most 16"`
 	// Files are those that must be as they were judged; copies of what runs of them run.
-	Files []judge.File `json:"files,omitempty"`
+	Files []judge.File `json:"files,omitempty" allow:"at most 1000"`
 	// Whole has it held up rather than its output be left out while the link is away.
 	Whole bool `json:"whole,omitzero"`
 	// Terminal gives it a terminal of this size in the place of the three pipes: all that
 	// it writes is its standard output.
 	Terminal *cell.Size `json:"terminal,omitempty"`
 	// Desk has the keeper answer one request, in the place of a command.
-	Desk keeper.Desk `json:"desk,omitempty"`
+	Desk keeper.Desk `json:"desk,omitempty" allow:"none or files, tree"`
 	// Keep has the next engine told how it ended, if this one does not come back.
 	Keep *Keep `json:"keep,omitempty"`
 }
@@ -82,15 +83,15 @@ const (
 // Item is what the engine wants, in order; Seq counts from 1.
 type Item struct {
 	Seq         uint64 `json:"seq"`
-	Kind        string `json:"kind"`
-	Data        []byte `json:"data,omitempty"`
-	Signal      int    `json:"signal,omitzero"`
-	InterruptMS int64  `json:"interrupt_ms,omitzero"`
-	TerminateMS int64  `json:"terminate_ms,omitzero"`
+	Kind        string `json:"kind" allow:"input, input_end, resize, pause, resume, stop, signal, mark, prune, serve, forget"`
+	Data        []byte `json:"data,omitempty" allow:"at most 32768 bytes"`
+	Signal      int    `json:"signal,omitzero" allow:"0-64"`
+	InterruptMS int64  `json:"interrupt_ms,omitzero" allow:"-1 to 3600000 milliseconds"`
+	TerminateMS int64  `json:"terminate_ms,omitzero" allow:"-1 to 3600000 milliseconds"`
 
 	Size cell.Size `json:"size,omitzero"`
 
-	Task string `json:"task,omitempty"`
+	Task string `json:"task,omitempty" allow:"at most 64 bytes"`
 	On   bool   `json:"on,omitzero"`
 }
 
@@ -112,9 +113,9 @@ type Taken struct {
 // Data is a part of a stream that begins At. A gap before it is what there was no
 // room for while the link was away.
 type Data struct {
-	Stream int    `json:"stream"` // 0 standard output, 1 standard error
-	At     int64  `json:"at"`
-	Bytes  []byte `json:"bytes"`
+	Stream int    `json:"stream" allow:"0-1"` // standard output, standard error
+	At     int64  `json:"at" allow:"0-4611686018427387904"`
+	Bytes  []byte `json:"bytes" allow:"1-32768 bytes"`
 }
 
 // What happened to a run.
@@ -136,60 +137,48 @@ type Event struct {
 	Error   string   `json:"error,omitempty"`
 	Missing bool     `json:"missing,omitzero"` // of Failed: there is no such program
 	Refused bool     `json:"refused,omitzero"` // of Failed: it may not be executed, or its directory not be entered; of Answer: it is ending
-	PID     int      `json:"pid,omitzero"`
-	Lacks   []string `json:"lacks,omitempty"`
-	Stream  int      `json:"stream,omitzero"`
+	PID     int      `json:"pid,omitzero" allow:"0 or more"`
+	Lacks   []string `json:"lacks,omitempty" allow:"at most 64"`
+	Stream  int      `json:"stream,omitzero" allow:"0-1"`
 	Out     [2]int64 `json:"out,omitzero"` // how far its output went, of EOF and Exited
-	Code    int      `json:"code,omitzero"`
-	Signal  int      `json:"signal,omitzero"`
+	Code    int      `json:"code,omitzero" allow:"0-255"`
+	Signal  int      `json:"signal,omitzero" allow:"0-64"`
 	Overran uint64   `json:"overran,omitzero"`
 	// As cell.Process has them.
 	Foreground bool  `json:"foreground,omitzero"`
 	Unseen     bool  `json:"unseen,omitzero"`
-	Lease      bool  `json:"lease,omitzero"` // it was ended because the lease was over
-	Read       int64 `json:"read,omitzero"`  // bytes of input that it had read
+	Lease      bool  `json:"lease,omitzero"`                  // it was ended because the lease was over
+	Read       int64 `json:"read,omitzero" allow:"0 or more"` // bytes of input that it had read
 }
-
-// maxFiles is how many files a run can be bound to.
-const maxFiles = 1000
 
 // Check reports an open that can't be one.
 func (o *Open) Check() error {
 	if !id(o.Run) {
 		return core.Invalid("run", o.Run, "an id")
 	}
-	if s := o.Start; s != nil && (!id(s.Agent) || len(s.Role) > maxText || len(s.Dir) > maxText || len(s.Files) > maxFiles) {
-		return core.Invalid("start.agent", s.Agent, "a name")
-	} else if s != nil && s.Desk != "" && s.Desk != keeper.Files && s.Desk != keeper.Trees {
-		return core.Invalid("start.desk", s.Desk, "a known one")
-	} else if s != nil && (len(s.Ports) > MaxPorts || slices.ContainsFunc(s.Ports, func(p int) bool { return p < 1 || p > 65535 })) {
-		return core.Invalid("start.ports", len(s.Ports), fmt.Sprintf("at most %d of 1 to 65535", MaxPorts))
+	s := o.Start
+	if s == nil {
+		return nil
 	}
-	return nil
+	if !id(s.Agent) {
+		return core.Invalid("start.agent", s.Agent, "a name")
+	}
+	if slices.ContainsFunc(s.Ports, func(p int) bool { return p < 1 || p > 65535 }) {
+		return core.Invalid("start.ports", fmt.Sprint(s.Ports), "1-65535")
+	}
+	return bound.CheckIn("start.", s)
 }
 
 // Check reports an item that can't be one.
-func (i *Item) Check() error {
-	switch i.Kind {
-	case Input, InputEnd, Resize, Pause, Resume, Stop, Signal, Mark, Prune, Serve, Forget:
-	default:
-		return core.Invalid("item.kind", i.Kind, "a known kind")
-	}
-	if len(i.Task) > MaxID {
-		return core.Invalid("item.task", i.Task, fmt.Sprintf("at most %d bytes", MaxID))
-	}
-	if len(i.Data) > Chunk || i.Signal < 0 || i.Signal > 64 || !short(i.InterruptMS) || !short(i.TerminateMS) {
-		return core.Invalid("item", i.Kind, fmt.Sprintf("at most %d bytes, a signal of 0 to 64 and times within an hour", Chunk))
-	}
-	return nil
-}
-
-func short(ms int64) bool { return ms >= -1 && ms <= MaxLease }
+func (i *Item) Check() error { return bound.CheckIn("item.", i) }
 
 // Check reports an event that can't be one, and cleans its words.
 func (e *Event) Check() error {
-	if e.Stream < 0 || e.Stream > 1 || e.Code < 0 || e.Code > 255 || e.Signal < 0 || e.Signal > 64 || e.PID < 0 || e.Read < 0 || e.Out[0] < 0 || e.Out[1] < 0 || len(e.Lacks) > maxLacks {
-		return core.Invalid("event", e.Kind, "numbers within their bounds")
+	if err := bound.CheckIn("event.", e); err != nil {
+		return err
+	}
+	if min(e.Out[0], e.Out[1]) < 0 {
+		return core.Invalid("event.out", fmt.Sprint(e.Out), "0 or more")
 	}
 	e.Error = Text(e.Error, 1024)
 	for i, l := range e.Lacks {
@@ -199,12 +188,7 @@ func (e *Event) Check() error {
 }
 
 // Check reports a part of a stream that can't be one.
-func (d *Data) Check() error {
-	if d.Stream < 0 || d.Stream > 1 || d.At < 0 || len(d.Bytes) == 0 || len(d.Bytes) > Chunk || d.At > 1<<62 {
-		return core.Invalid("data", len(d.Bytes), fmt.Sprintf("1 to %d bytes of stream 0 or 1", Chunk))
-	}
-	return nil
-}
+func (d *Data) Check() error { return bound.CheckIn("data.", d) }
 
 // LimitsOf takes over those of a run that another host can be told.
 func LimitsOf(l cell.Limits) Limits {

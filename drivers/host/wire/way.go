@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
@@ -15,9 +16,9 @@ import (
 // carries follows (Tunnel).
 type Way struct {
 	Run  string `json:"run"`
-	Port int    `json:"port"`
+	Port int    `json:"port" allow:"1-65535"`
 	// Who opened it, as the keeper sees it.
-	PID     int    `json:"pid,omitzero"`
+	PID     int    `json:"pid,omitzero" allow:"0 or more"`
 	Process string `json:"process,omitempty"`
 }
 
@@ -35,11 +36,8 @@ func (w *Way) Check() error {
 	if !id(w.Run) {
 		return core.Invalid("run", w.Run, "an id")
 	}
-	if w.Port < 1 || w.Port > 65535 || w.PID < 0 {
-		return core.Invalid("port", w.Port, "1 to 65535")
-	}
 	w.Process = Text(w.Process, 64)
-	return nil
+	return bound.Check(w)
 }
 
 // Tunnel carries one connection over a stream, in records: two bytes of length, high

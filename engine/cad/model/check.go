@@ -5,23 +5,27 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
 
-const maxName = 200 // bytes of what people call things
+// Every operation that is read again is checked.
+var (
+	entries  = bound.For[Entry]()
+	entities = bound.For[Entity]()
+)
 
 // check reports a first entry that does not fit its workspace.
 func (r Record) check(e Entry) error {
 	if err := CheckWorkspaceID(r.ID); err != nil {
 		return err
 	}
-	if len(r.Name) > maxName || len(r.AgentID) > maxName {
-		return core.Invalid("workspace_name", r.Name, fmt.Sprintf("at most %d bytes", maxName))
+	if err := bound.Check(r); err != nil {
+		return err
 	}
 	if r.Base != "" && (CheckWorkspaceID(r.Base) != nil || r.Base == r.ID) {
 		return core.Invalid("base_workspace_id", r.Base, "another workspace")
@@ -46,11 +50,8 @@ func checkTime(field, at string) error {
 }
 
 func (e Entry) checkHead() error {
-	if e.Method == "" || len(e.Method) > maxName {
-		return core.Invalid("method", e.Method, fmt.Sprintf("1-%d bytes", maxName))
-	}
-	if len(e.AgentID) > maxName {
-		return core.Invalid("agent_id", e.AgentID, fmt.Sprintf("at most %d bytes", maxName))
+	if err := entries(&e); err != nil {
+		return err
 	}
 	if len(e.Params) > 0 {
 		if err := core.CheckObject("params", e.Params, MaxParams); err != nil {
@@ -66,8 +67,8 @@ func (w *Workspace) checkEntity(p Entity, first bool) error {
 	if err := CheckID("entity_id", p.ID); err != nil {
 		return err
 	}
-	if !slices.Contains([]EntityType{Point, Line, Circle, Arc, Constraint, Solid}, p.Type) {
-		return core.Invalid("entity_type", string(p.Type), "point, line, circle, arc, constraint or solid")
+	if err := entities(&p); err != nil {
+		return err
 	}
 	canon, err := object("properties", p.Properties, MaxProperties)
 	if err != nil {
@@ -91,10 +92,6 @@ func (w *Workspace) checkEntity(p Entity, first bool) error {
 		return core.Invalid("workspace_id", p.WorkspaceID, w.record.ID)
 	case p.Base != base:
 		return core.Invalid("base_hash", p.Base, "the hash that it had when the workspace was branched")
-	case p.Origin == "" || len(p.Origin) > maxName:
-		return core.Invalid("origin", p.Origin, "WORKSPACE:SEQ of the operation that first made it")
-	case len(p.CreatedBy) > maxName:
-		return core.Invalid("created_by", p.CreatedBy, fmt.Sprintf("at most %d bytes", maxName))
 	}
 	return nil
 }
@@ -135,8 +132,8 @@ func (w *Workspace) checkMaterial(e Entry) (shapes map[string]bool, err error) {
 }
 
 func (c Conflict) check(target string) error {
-	if !slices.Contains([]ConflictType{BothModified, DeletedModified, IDCollision, GeometryOverlap}, c.Type) {
-		return core.Invalid("conflict_type", string(c.Type), "both_modified, deleted_modified, id_collision or geometry_overlap")
+	if err := bound.Check(c); err != nil {
+		return err
 	}
 	if c.WithID != "" {
 		if err := CheckID("with_entity_id", c.WithID); err != nil {
@@ -146,20 +143,12 @@ func (c Conflict) check(target string) error {
 	if c.Target != target {
 		return core.Invalid("target_workspace_id", c.Target, target)
 	}
-	if len(c.Description) > maxParagraph {
-		return core.Invalid("description", c.Description, fmt.Sprintf("at most %d bytes", maxParagraph))
-	}
-	if c.Volume < 0 || math.IsNaN(c.Volume) || math.IsInf(c.Volume, 0) {
-		return core.Invalid("overlap_volume", c.Volume, "0 or more mm³")
-	}
 	return checkSource(target, c.EntityID, c.Source, c.SourceHash, c.TargetHash, c.BaseHash)
 }
 
-const maxParagraph = 2000
-
 func (r Resolved) check(target string) error {
-	if !slices.Contains([]Strategy{KeepSource, KeepTarget, ManualMerge, NoConflict}, r.Strategy) {
-		return core.Invalid("strategy", string(r.Strategy), "keep_source, keep_target, manual_merge or no_conflict")
+	if err := bound.Check(r); err != nil {
+		return err
 	}
 	return checkSource(target, r.EntityID, r.Source, r.SourceHash)
 }

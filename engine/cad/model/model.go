@@ -26,7 +26,7 @@ const (
 // Entity is one thing in a workspace.
 type Entity struct {
 	ID          string     `json:"entity_id"`
-	Type        EntityType `json:"entity_type"`
+	Type        EntityType `json:"entity_type" allow:"point, line, circle, arc, constraint, solid"`
 	WorkspaceID string     `json:"workspace_id"`
 	// Properties is a JSON object: a curve's definition, or what a kernel
 	// measured of a solid.
@@ -41,8 +41,8 @@ type Entity struct {
 	// Origin is the workspace and the seq of the operation that first made it,
 	// as WORKSPACE:SEQ. It goes along with branches and merges, so that two
 	// entities of one id are told from two versions of one entity.
-	Origin    string `json:"origin,omitzero"`
-	CreatedBy string `json:"created_by,omitzero"` // agent_id
+	Origin    string `json:"origin,omitzero" allow:"1-200 bytes, WORKSPACE:SEQ of the operation that first made it"`
+	CreatedBy string `json:"created_by,omitzero" allow:"at most 200 bytes"` // agent_id
 }
 
 // Shape is the recipe of a solid.
@@ -63,9 +63,9 @@ type Shape struct {
 type Entry struct {
 	WorkspaceID string   `json:"workspace_id"`
 	Seq         int      `json:"seq"` // from 1, without gaps
-	Method      string   `json:"method"`
+	Method      string   `json:"method" allow:"1-200 bytes"`
 	Params      core.Raw `json:"params,omitzero"`
-	AgentID     string   `json:"agent_id,omitzero"`
+	AgentID     string   `json:"agent_id,omitzero" allow:"at most 200 bytes"`
 	At          string   `json:"at,omitzero"` // RFC 3339, UTC
 
 	Put     []Entity `json:"put,omitzero"` // added or changed, whole
@@ -93,9 +93,9 @@ type Blob struct {
 // Record is a workspace itself.
 type Record struct {
 	ID        string `json:"workspace_id"`
-	Name      string `json:"workspace_name"`
+	Name      string `json:"workspace_name" allow:"at most 200 bytes"`
 	Base      string `json:"base_workspace_id,omitzero"`
-	AgentID   string `json:"agent_id,omitzero"`
+	AgentID   string `json:"agent_id,omitzero" allow:"at most 200 bytes"`
 	CreatedAt string `json:"created_at,omitzero"`
 }
 
@@ -112,7 +112,7 @@ const (
 
 // Conflict is one thing of a merge that a person or a strategy must decide.
 type Conflict struct {
-	Type        ConflictType `json:"conflict_type"`
+	Type        ConflictType `json:"conflict_type" allow:"both_modified, deleted_modified, id_collision, geometry_overlap"`
 	EntityID    string       `json:"entity_id"` // of the source
 	WithID      string       `json:"with_entity_id,omitzero"`
 	Source      string       `json:"source_workspace_id"`
@@ -120,8 +120,8 @@ type Conflict struct {
 	SourceHash  string       `json:"source_hash,omitzero"` // empty: deleted there
 	TargetHash  string       `json:"target_hash,omitzero"`
 	BaseHash    string       `json:"base_hash,omitzero"`
-	Volume      float64      `json:"overlap_volume,omitzero"` // mm³
-	Description string       `json:"description"`
+	Volume      float64      `json:"overlap_volume,omitzero" allow:"0-1e300 mm³"`
+	Description string       `json:"description" allow:"at most 2000 bytes"`
 }
 
 // Strategy resolves a conflict.
@@ -143,5 +143,5 @@ type Resolved struct {
 	EntityID   string   `json:"entity_id"`
 	Source     string   `json:"source_workspace_id"`
 	SourceHash string   `json:"source_hash,omitzero"` // empty: deleted there
-	Strategy   Strategy `json:"strategy"`
+	Strategy   Strategy `json:"strategy" allow:"keep_source, keep_target, manual_merge, no_conflict"`
 }
