@@ -11,7 +11,8 @@ import (
 	"swarmdeck/expect"
 )
 
-// tries has a tenant fail whenever it may be taken within a span, and tells when that was.
+// tries has, in a bubble, a tenant fail whenever it may be taken within a span, and tells
+// when that was.
 func tries(r *retakes, tenant string, span time.Duration) (at []time.Duration) {
 	for began := time.Now(); time.Since(began) < span; time.Sleep(shareEvery) {
 		if !r.rests(tenant) {

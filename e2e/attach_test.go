@@ -185,7 +185,7 @@ func TestAnAttachedCockpitTakesOverFromAKilledOne(t *testing.T) {
 	expect.No(t, first.cmd.Process.Kill())
 	_ = first.cmd.Wait()
 	u.ok("task", "list") // one of them serves
-	await(t, "cockpit that listens instead", func() bool {
+	expect.Await(t, "cockpit that listens instead", func() bool {
 		pid := u.listens()
 		return pid == successors[0].cmd.Process.Pid || pid == successors[1].cmd.Process.Pid
 	})
@@ -299,7 +299,7 @@ func TestAnEngineThatNeverBeginsIsGivenUp(t *testing.T) {
 
 	// Who has the file after one that lets go of it in time carries it out.
 	all.Go(func() { u.ok("session", "create") })
-	await(t, "a visitor", func() bool { return came.Load() > n })
+	expect.Await(t, "a visitor", func() bool { return came.Load() > n })
 	expect.No(t, errors.Join(l.Close(), owner.Close()))
 	all.Wait()
 	expect.Is(t, strings.Count(u.ok("session", "list", "-o", "json"), "\n"), 2)
@@ -317,7 +317,7 @@ func TestIDsAreCompletedWhileAnotherProcessHasTheEngine(t *testing.T) {
 		task + "\t": {"task", "show", ""},
 		"t_acme":    {"--tenant", ""},
 	} {
-		await(t, "completion of "+strings.Join(words, " "), func() bool { // a busy engine is not waited for
+		expect.Await(t, "completion of "+strings.Join(words, " "), func() bool { // a busy engine is not waited for
 			out := u.ok(append([]string{"__complete"}, words...)...)
 			return strings.Contains(out, want) && strings.Contains(out, ":4\n")
 		})

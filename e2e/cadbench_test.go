@@ -49,10 +49,12 @@ func assemble(b *testing.B, e *engine.Engine, kernel string) time.Duration {
 	b.Helper()
 	began := time.Now()
 	flow, err := e.CAD.RunScenario(b.Context(), bencher, cad.StartWorkflow{Scenario: "assembly_design", Kernel: kernel})
-	for err == nil && !flow.State.Final() {
-		time.Sleep(time.Millisecond)
-		flow, err = e.CAD.Progress(b.Context(), bencher.Tenant, flow.WorkflowID)
-	}
+	expect.Await(b, "the end of the workflow", func() bool {
+		if err == nil {
+			flow, err = e.CAD.Progress(b.Context(), bencher.Tenant, flow.WorkflowID)
+		}
+		return err != nil || flow.State.Final()
+	})
 	if err != nil || flow.State != cad.WorkflowCompleted {
 		b.Fatalf("%s %+v, %v", flow.Shown(), flow.Failures, err)
 	}

@@ -184,15 +184,7 @@ func (r *killer) clean() {
 	r.t.Helper()
 	r.ok("audit", "verify")
 	r.ok("audit", "reconcile")
-	deadline := time.Now().Add(patience)
-	for {
-		left := processesOf(r.home)
-		if len(left) == 0 {
-			break
-		}
-		expect.Must(r.t, !time.Now().After(deadline), "these processes are left: %v", left)
-		time.Sleep(20 * time.Millisecond)
-	}
+	expect.Await(r.t, "the end of all processes", func() bool { return len(processesOf(r.home)) == 0 })
 	left, err := filepath.Glob(filepath.Join(r.home, "tmp", "*", "*"))
 	expect.True(r.t, err == nil && len(left) == 0, "left in the directory for temporary files: %v, %v", left, err)
 }

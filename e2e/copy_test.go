@@ -160,7 +160,7 @@ func (u *user) moves(t *testing.T, from, to string) {
 			}
 		})
 	}
-	await(t, "tasks", func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) > 10 })
+	expect.Await(t, "tasks", func() bool { mu.Lock(); defer mu.Unlock(); return len(ids) > 10 })
 	code, out, said := u.run("store", "copy", "--data", from, "--tenant", "t_acme", "--to", to)
 	if code != 0 || !strings.Contains(out, "moved t_acme from "+from) && !strings.Contains(out, "moved t_acme from postgres") {
 		close(stop)

@@ -42,7 +42,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	}
 	idle := func(u *user, agent string) {
 		t.Helper()
-		await(t, agent+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", agent, "-o", "json"), `"status":"idle"`) })
+		expect.Await(t, agent+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", agent, "-o", "json"), `"status":"idle"`) })
 	}
 	worker := `while read l; do until [ ! -e wait ] || [ -e go ]; do sleep 0.05; done; echo x >>work; echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	treed := func(u *user) {
@@ -56,7 +56,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	first.ok("agent", "create", "plain", "--project", "p", "--dir", plain, "--shell", worker)
 	idle(first, "plain")
 	id := field(first.ok("agent", "assign", "plain", "work", "-o", "json"), "task_id")
-	await(t, "work", func() bool {
+	expect.Await(t, "work", func() bool {
 		return strings.Contains(first.ok("agent", "show", "plain", "-o", "json"), `"status":"busy"`)
 	})
 	has(second, `"status":"busy"`, "--read-only", "agent", "list", "-o", "json")
@@ -77,7 +77,7 @@ func TestANewOwnerOnADatabaseSaysWhatLiesOnAnotherMachine(t *testing.T) {
 	} {
 		has(second, gone, strings.Fields(line)...)
 	}
-	await(t, "why an agent can't be opened", func() bool { return strings.Contains(second.ok("agent", "show", "treed"), gone) })
+	expect.Await(t, "why an agent can't be opened", func() bool { return strings.Contains(second.ok("agent", "show", "treed"), gone) })
 	has(second, `"away":`, "review", "list", "-o", "json")
 	for _, door := range [][]string{{"tenant", "troubles"}, {"doctor"}} {
 		has(second, "the trees of treed lie on", door...)

@@ -60,7 +60,7 @@ func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 		urls, ends = append(urls, "http://"+at+"/mcp"), append(ends, end)
 	}
 	var said string
-	await(t, "tenant at each engine", func() bool {
+	expect.Await(t, "tenant at each engine", func() bool {
 		said = ""
 		served := map[string]string{}
 		refused := 0
@@ -81,7 +81,7 @@ func TestATokenIsServedByTheEngineOnADatabaseThatHasItsTenant(t *testing.T) {
 	t.Log(said)
 	ends[1](unix.SIGKILL)
 	for _, tenant := range tenants {
-		await(t, tenant+" at the engine that is left", func() bool {
+		expect.Await(t, tenant+" at the engine that is left", func() bool {
 			status, _ := opened(urls[0], "the-token-of-"+tenant)
 			return status == http.StatusOK
 		})

@@ -42,7 +42,7 @@ func (u *user) joined(t *testing.T, more ...string) (door string, end func(unix.
 		}
 	}
 	t.Cleanup(func() { end(unix.SIGKILL) })
-	await(t, "engine's door", func() bool {
+	expect.Await(t, "engine's door", func() bool {
 		c, err := net.Dial("tcp", door)
 		if err == nil {
 			_ = c.Close()
@@ -73,7 +73,7 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 		}
 		return has
 	}
-	await(t, "an even share", func() bool {
+	expect.Await(t, "an even share", func() bool {
 		has := owners()
 		for _, n := range has {
 			if n != 2 {
@@ -110,14 +110,14 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 	}
 	t.Logf("%d tenants were written to %s after an engine was stopped", len(tenants), time.Since(began))
 	_, endSecond = second.joined(t)
-	await(t, "an even share again", func() bool { return len(owners()) == 2 })
+	expect.Await(t, "an even share again", func() bool { return len(owners()) == 2 })
 	endFirst(unix.SIGKILL)
 	began = time.Now()
 	for _, tenant := range tenants {
 		second.ok("--tenant", tenant, "session", "create")
 	}
 	t.Logf("%d tenants were written to %s after an engine was killed", len(tenants), time.Since(began))
-	await(t, "engine that is gone", func() bool {
+	expect.Await(t, "engine that is gone", func() bool {
 		out := second.ok("engine", "list", "-o", "json")
 		return strings.Count(out, `"state":"gone"`) == 1 && strings.Contains(out, `"tenant_count":4`)
 	})

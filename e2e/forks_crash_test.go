@@ -55,11 +55,11 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 		name := fmt.Sprintf("fork-%d", i)
 		cmd := u.command("dag", "fork", "ada", "--at", at, "--name", name, "--task", "", "--data", data)
 		expect.No(t, cmd.Start())
-		time.Sleep(time.Duration(r.Int64N(int64(long)))) // any time will do
-		_ = cmd.Process.Kill()
+		timer := time.AfterFunc(time.Duration(r.Int64N(int64(long))), func() { _ = cmd.Process.Kill() }) // any time will do
 		if cmd.Wait() != nil {
 			killed++
 		}
+		timer.Stop()
 		for _, in := range do("dag", "intents", "--open") {
 			do("dag", "intent", "wait", in["intent_id"].(string), "--timeout", patience.String())
 		}

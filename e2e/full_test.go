@@ -51,7 +51,7 @@ func TestAFullDiskIsAState(t *testing.T) {
 	paused := field(u.ok("agent", "assign", "amy", "work", "-o", "json"), "task_id")
 	all := []string{ends, frozen, prompt, paused}
 	status := func(id string) string { return field(u.ok("task", "show", id, "-o", "json"), "status") }
-	await(t, "running work", func() bool {
+	expect.Await(t, "running work", func() bool {
 		return !slices.ContainsFunc(all, func(id string) bool { return status(id) != "running" })
 	})
 
@@ -92,13 +92,13 @@ func TestAFullDiskIsAState(t *testing.T) {
 	u.ok("audit", "verify")
 
 	room()
-	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
+	expect.Await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
 	u.ok("estop", "off", "--reason", "there is space")
-	await(t, "results that waited", func() bool { return status(ends) == "succeeded" && status(prompt) == "succeeded" })
+	expect.Await(t, "results that waited", func() bool { return status(ends) == "succeeded" && status(prompt) == "succeeded" })
 	expect.Has(t, u.ok("agent", "log", "bob"), "bye", "what the agent said while the disk was full is lost")
 	u.ok("task", "cancel", frozen)
 	u.ok("agent", "cancel", "amy")
-	await(t, "end of the others", func() bool { return status(frozen) == "cancelled" && status(paused) == "cancelled" })
+	expect.Await(t, "end of the others", func() bool { return status(frozen) == "cancelled" && status(paused) == "cancelled" })
 	for _, id := range all {
 		expect.Has(t, u.ok("task", "show", id, "-o", "json"), `"attempt":0`, "an attempt was used")
 	}
@@ -119,7 +119,7 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","-c","until [ -e go ]; do sleep 0.05; done"]}`, "-o", "json"), "task_id")
 	prompt := field(u.ok("agent", "assign", "bob", "wait", "-o", "json"), "task_id")
 	status := func(id string) string { return field(u.ok("task", "show", id, "-o", "json"), "status") }
-	await(t, "running work", func() bool { return status(id) == "running" && status(prompt) == "running" })
+	expect.Await(t, "running work", func() bool { return status(id) == "running" && status(prompt) == "running" })
 	u.full(d)
 	large := `{"argv":["true","` + strings.Repeat("x", 60_000) + `"]}`
 	for code := 0; code == 0; {
@@ -135,13 +135,13 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	d = self.daemon("-c", fmt.Sprintf(`ulimit -S -f %d; exec "$0" serve --ssh 127.0.0.1:0`, info.Size()/512), os.Args[0])
 	expect.Has(t, u.ok("estop", "on", "--reason", "full", "-o", "json"), `"on":true`, "emergency stop")
 	expect.No(t, unix.Prlimit(d.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: unix.RLIM_INFINITY, Max: unix.RLIM_INFINITY}, nil))
-	await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
+	expect.Await(t, "room", func() bool { code, _, _ := u.run("session", "create"); return code == 0 })
 	u.ok("estop", "off", "--reason", "there is space")
 	// The end of the first engine could not be recorded: the prompt counts as
 	// cut off, and is sent again only if a person says so.
 	u.ok("approval", "approve", field(u.ok("task", "show", prompt, "-o", "json"), "approval_id"))
 	for _, id := range []string{id, prompt} {
-		await(t, "end of "+id, func() bool { return status(id) == "succeeded" })
+		expect.Await(t, "end of "+id, func() bool { return status(id) == "succeeded" })
 	}
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")

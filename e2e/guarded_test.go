@@ -64,7 +64,7 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 	git("commit", "-q", "-m", "hers")
 	_, err := os.Stat(ran)
 	expect.Fails(t, err, "what the agent laid ran")
-	await(t, "what was not there is told", func() bool {
+	expect.Await(t, "what was not there is told", func() bool {
 		out := u.ok("audit", "list", "--kind", "cell.laid", "-o", "json")
 		return strings.Contains(out, "/.bashrc was made") && strings.Contains(out, "/.envrc was made") && !strings.Contains(out, "justfile")
 	})

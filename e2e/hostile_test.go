@@ -74,7 +74,7 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 	}
 	all.Wait()
 	// Those that are refused hold a file until their turn to be closed comes.
-	await(t, "end of those beyond the most", func() bool { return d.files() <= files+200 })
+	expect.Await(t, "end of those beyond the most", func() bool { return d.files() <= files+200 })
 	if mb := d.memory(); mb > memory+60 && !celltest.Race {
 		t.Errorf("%.0f MB with 1,000 connections; %.0f before", mb, memory)
 	}
@@ -92,11 +92,11 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 			conn.Close()
 		}
 	}
-	await(t, "return of the files", func() bool { return d.files() <= files+1 })
+	expect.Await(t, "return of the files", func() bool { return d.files() <= files+1 })
 	code, _, stderr := d.enter("bob", signer).run("task list")
 	expect.True(t, code == 0, "afterwards: exit %d %s", code, stderr)
 	told := func() string { return u.ok("audit", "list", "--kind", "door.refused", "-o", "json") }
-	await(t, "word of them in the log", func() bool { return strings.Contains(told(), `"no_ssh"`) })
+	expect.Await(t, "word of them in the log", func() bool { return strings.Contains(told(), `"no_ssh"`) })
 	out := told()
 	expect.True(t, strings.Count(out, "\n") <= 2, "they fill the log:\n%s", out)
 	u.ok("audit", "verify")
@@ -172,8 +172,8 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 		s.Close()
 	}
 	g.client.Close()
-	await(t, "return of the files", func() bool { return d.files() <= files+3 }) // those connections have no session now
-	await(t, "place for another session", func() bool {                          // the screens end one by one
+	expect.Await(t, "return of the files", func() bool { return d.files() <= files+3 }) // those connections have no session now
+	expect.Await(t, "place for another session", func() bool {                          // the screens end one by one
 		code, _, stderr := d.enter("bob", signer).run("task list")
 		if code != 0 && code != 75 {
 			t.Fatalf("afterwards: exit %d %s", code, stderr)

@@ -179,7 +179,7 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(s.root, "outside")))(t)), "untouched", "write: outside is")
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.victim.Process.Pid))
 	expect.True(t, err == nil && strings.Contains(string(stat), ") T "), "escape: a signal came to the victim: %s %v", stat, err)
-	await(t, "end of what was to outlive the run", func() bool { return len(marked(mark)) == 0 })
+	expect.Await(t, "end of what was to outlive the run", func() bool { return len(marked(mark)) == 0 })
 	return told
 }
 
@@ -217,7 +217,7 @@ func (s *siege) known(t *testing.T, actor string, deeds []string) {
 // assign gives an agent a task once it is there.
 func (s *siege) assign(t *testing.T, agent, what string) {
 	t.Helper()
-	await(t, "agent that is ready", func() bool {
+	expect.Await(t, "agent that is ready", func() bool {
 		code, _, _ := s.run("agent", "assign", agent, what)
 		return code == 0
 	})
@@ -226,7 +226,7 @@ func (s *siege) assign(t *testing.T, agent, what string) {
 // allowing answers what the attackers ask with yes until something is so.
 func (s *siege) allowing(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	await(t, what, func() bool {
+	expect.Await(t, what, func() bool {
 		for line := range strings.Lines(s.ok("approval", "list", "--open", "-o", "json")) {
 			if strings.Contains(line, "attack") || strings.Contains(line, `"eve"`) {
 				_, _, _ = s.run("approval", "approve", field(line, "approval_id"), "--reason", "to see what it can do")
@@ -264,7 +264,7 @@ func TestAHostileRunIsHeldAndKnown(t *testing.T) {
 			s.ok("agent", "create", "ada", "--project", "P", "--", "sh", "asker.sh")
 			s.assign(t, "ada", "drop it")
 			critical := ""
-			await(t, "critical approval", func() bool {
+			expect.Await(t, "critical approval", func() bool {
 				critical = field(s.ok("approval", "list", "--open", "--page-size", "1", "-o", "json"), "approval_id")
 				return critical != open
 			})

@@ -32,7 +32,7 @@ func (u *user) conversation(calls []string, args ...string) (replies []string) {
 	fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	for i, call := range calls {
 		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`+"\n", i+2, call)
-		await(u.t, "reply to "+call, func() bool {
+		expect.Await(u.t, "reply to "+call, func() bool {
 			if len(ended) > 0 {
 				u.t.Fatal(errs.String())
 			}
@@ -187,7 +187,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			shown := func() string { return s.ok("task", "show", id, "-o", "json", "--tenant", "t_acme") }
 			expect.True(t, code == 0 && strings.Contains(out+shown(), file+".work/t_acme/"), "from afar: exit %d %s%s", code, out, stderr)
 			if as.Spaces || as.Owner() != 0 {
-				await(t, "end of the task", func() bool { return strings.Contains(shown(), `"completed_at"`) })
+				expect.Await(t, "end of the task", func() bool { return strings.Contains(shown(), `"completed_at"`) })
 				if out := shown(); !strings.Contains(out, `"succeeded"`) {
 					t.Errorf("from afar: %s %s", out, s.ok("result", "show", id, "-o", "json", "--tenant", "t_acme"))
 				}

@@ -37,12 +37,12 @@ func newOwnedHost(t *testing.T, name string) *ownedHost {
 	o.second.onDatabase(t, dsn, o.first)
 	o.had = o.first.daemon("serve", "--ssh", "127.0.0.1:0")
 	o.first.ok("host", "add", "box", address)
-	await(t, "the host is up", func() bool { return strings.Contains(o.first.ok("host", "show", "box", "-o", "json"), `"state":"up"`) })
+	expect.Await(t, "the host is up", func() bool { return strings.Contains(o.first.ok("host", "show", "box", "-o", "json"), `"state":"up"`) })
 	line := `exec 9>>own; flock -n 9 || echo two of them >>got
 while :; do echo x >>beats; sleep 0.02; done 9>&- & # of ` + o.first.home + `
 while read line; do echo "$line" >>got; echo began; sleep 2; echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	o.first.ok("agent", "create", "far", "--project", "p", "--host", "box", "--", "bash", "-c", line)
-	await(t, "the agent is idle", func() bool {
+	expect.Await(t, "the agent is idle", func() bool {
 		return strings.Contains(o.first.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`)
 	})
 	return o
@@ -51,12 +51,12 @@ while read line; do echo "$line" >>got; echo began; sleep 2; echo '{"type":"resu
 // work gives the agent a prompt that it is at work on when work returns.
 func (o *ownedHost) work(u *user, text string) (task string) {
 	o.t.Helper()
-	await(o.t, "turn for "+text, func() bool {
+	expect.Await(o.t, "turn for "+text, func() bool {
 		code, out, _ := u.run("agent", "assign", "far", text, "-o", "json")
 		task = field(out, "task_id")
 		return code == 0
 	})
-	await(o.t, "work on "+text, func() bool { return o.given(text) > 0 })
+	expect.Await(o.t, "work on "+text, func() bool { return o.given(text) > 0 })
 	return task
 }
 
@@ -86,7 +86,7 @@ func (o *ownedHost) given(text string) (times int) {
 // ended waits for the end of a task, and has its prompt given again if somebody asks.
 func (o *ownedHost) ended(u *user, task string) (status string) {
 	o.t.Helper()
-	await(o.t, "the end of "+task, func() bool {
+	expect.Await(o.t, "the end of "+task, func() bool {
 		code, out, _ := u.run("task", "show", task, "-o", "json")
 		if status = field(out, "status"); code != 0 {
 			return false
@@ -111,7 +111,7 @@ func (o *ownedHost) over() {
 	}
 	o.second.ok("agent", "delete", "far", "--yes")
 	o.second.ok("host", "remove", "box")
-	await(o.t, "no keeper is left", func() bool { return len(o.first.keepers("")) == 0 })
+	expect.Await(o.t, "no keeper is left", func() bool { return len(o.first.keepers("")) == 0 })
 	_, err := os.Stat(filepath.Join(o.first.home, ".cache/swarmdeck"))
 	expect.True(o.t, os.IsNotExist(err), "files are left there: %v", err)
 	o.second.ok("audit", "verify")
@@ -143,16 +143,14 @@ func TestAStoppedOwnersAgentOnAHostStandsStillAndIsTheNextOwners(t *testing.T) {
 	o := newOwnedHost(t, "hoststopped")
 	task := o.work(o.first, "first prompt.")
 	beats := func() int { return len(o.read("beats")) }
-	stillFor := func(d time.Duration) bool { was := beats(); time.Sleep(d); return beats() == was }
-	await(t, "beats", func() bool { return beats() > 20 })
+	expect.Await(t, "beats", func() bool { return beats() > 20 })
 	expect.No(t, o.had.cmd.Process.Signal(syscall.SIGSTOP))
 	defer func() { _ = o.had.cmd.Process.Signal(syscall.SIGCONT) }()
 	began := time.Now()
-	await(t, "a stand-still by the lease alone", func() bool { return stillFor(500 * time.Millisecond) })
+	was := expect.Rests(t, "a stand-still by the lease alone", beats)
 	t.Logf("its processes stand still within %s", time.Since(began).Round(time.Millisecond))
-	was := beats()
 	o.second.daemon("serve", "--ssh", "127.0.0.1:0")
-	await(t, "the host is the next owner's", func() bool {
+	expect.Await(t, "the host is the next owner's", func() bool {
 		code, out, _ := o.second.run("host", "show", "box", "-o", "json")
 		return code == 0 && strings.Contains(out, `"state":"up"`)
 	})

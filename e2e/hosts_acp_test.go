@@ -47,11 +47,11 @@ rules:
 		expect.No(t, os.WriteFile(filepath.Join(u.home, name), []byte(text), 0o600))
 	}
 	u.ok("policy", "activate", field(u.ok("policy", "propose", "asks.yaml", "--tests", "asks.jsonl", "-o", "json"), "policy_id"))
-	await(t, "the host is up", func() bool {
+	expect.Await(t, "the host is up", func() bool {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--runtime", "acp", "--options", `{"fs":"write"}`, "--", "sh", "-c", speaker)
-	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
+	expect.Await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	found, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work"))
 	expect.Must(t, len(found) == 1, "%v", found)
 	in := func(name string) string { return filepath.Join(found[0], name) }
@@ -63,15 +63,15 @@ rules:
 	}
 	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
 	approval := ""
-	await(t, "somebody is asked", func() bool {
+	expect.Await(t, "somebody is asked", func() bool {
 		approval = field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id")
 		return approval != ""
 	})
 	expect.Has(t, u.ok("approval", "show", approval), "of the host", "the card does not show the host's file")
 	cut()
-	await(t, "the link is back", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "is back") })
+	expect.Await(t, "the link is back", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "is back") })
 	u.ok("approval", "approve", approval, "--reason", "it only writes there")
-	await(t, "the agent goes on", func() bool {
+	expect.Await(t, "the agent goes on", func() bool {
 		got, _ := os.ReadFile(in("got"))
 		return strings.Contains(string(got), "result")
 	})
@@ -109,7 +109,7 @@ func TestATerminalOnAHostIsSatAt(t *testing.T) {
 	expect.Must(t, len(found) == 1, "%v", found)
 	got, err := os.ReadFile(found[0])
 	expect.True(t, string(got) == "once\n", "%q %v", got, err)
-	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
+	expect.Await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "shell", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "shell", "echo $((40+4)) done", "-o", "json"), "task_id")
 	expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
 	expect.Has(t, u.ok("result", "show", id, "-o", "json"), "44 done")

@@ -92,7 +92,7 @@ func worksInAContainer(t *testing.T, program string) {
 	u.ok("host", "add", "box", "--command", program+" exec -i -u 1000 -e HOME=/tmp/home box")
 	u.ok("host", "add", "root", "--command", program+" exec -i box sh -c {}")
 	for _, name := range []string{"box", "root"} {
-		await(t, name+" is up", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), `"state":"up"`) })
+		expect.Await(t, name+" is up", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), `"state":"up"`) })
 	}
 	out := u.ok("host", "list", "-o", "wide")
 	expect.True(t, strings.Contains(out, "name spaces") && strings.Contains(out, "none can be started"), "%v", out)
@@ -107,7 +107,7 @@ func worksInAContainer(t *testing.T, program string) {
 	} {
 		name := agent.name
 		u.ok(append([]string{"agent", "create", name, "--project", "p", "--shell", line}, agent.args...)...)
-		await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
+		expect.Await(t, name+" is idle", func() bool { return strings.Contains(u.ok("agent", "show", name, "-o", "json"), `"status":"idle"`) })
 		id := field(u.ok("agent", "assign", name, "do it", "-o", "json"), "task_id")
 		u.ok("task", "wait", id, "--timeout", patience.String())
 		expect.Has(t, u.ok("result", "show", id, "-o", "json"), `"uid":`+agent.uid+`}`, name)
@@ -120,7 +120,7 @@ func worksInAContainer(t *testing.T, program string) {
 	for _, name := range []string{"box", "root"} {
 		u.ok("host", "remove", name)
 	}
-	await(t, "nothing is left there", func() bool {
+	expect.Await(t, "nothing is left there", func() bool {
 		return in("sh", "-c", "ls -d /tmp/home/.cache/swarmdeck /root/.cache/swarmdeck /proc/[0-9]*/exe 2>/dev/null | grep swarmdeck; for p in /proc/[0-9]*; do readlink $p/exe; done | grep swarmdeck; true") == ""
 	})
 }

@@ -57,7 +57,7 @@ func TestAHostHoldsSecretsInMemoryAlone(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "value")
 	expect.No(t, os.WriteFile(given, []byte(values[0]), 0o600))
 	u.ok("secret", "set", "ONE", "--from-file", given)
-	await(t, "the host is up", func() bool {
+	expect.Await(t, "the host is up", func() bool {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	line := `while read line; do echo began; while ! [ -e go ]; do sleep 0.1; done
@@ -65,7 +65,7 @@ i=0; while [ $i -lt 500 ]; do i=$((i+1)); echo "$i $V $API_KEY"; echo "$V" >&2; 
 echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_KEY" | sha256sum | cut -c1-64)'"}}'; touch done; done`
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--env", "V=@ONE", "--env", "API_KEY="+values[1], "--shell", line)
 	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
-	await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
+	expect.Await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
 	work, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work"))
 	expect.Must(t, len(work) == 1, "%v", work)
 	_ = syscall.Kill(d.cmd.Process.Pid, syscall.SIGSTOP) // nothing comes back for the link
@@ -73,7 +73,7 @@ echo '{"type":"result","status":"succeeded","output":{"v":"'$(printf %s "$V$API_
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	expect.No(t, os.WriteFile(filepath.Join(work[0], "go"), nil, 0o600))
-	await(t, "it has printed", func() bool { _, err := os.Stat(filepath.Join(work[0], "done")); return err == nil })
+	expect.Await(t, "it has printed", func() bool { _, err := os.Stat(filepath.Join(work[0], "done")); return err == nil })
 	disk := u.onHosts()
 	_ = syscall.Kill(d.cmd.Process.Pid, syscall.SIGCONT)
 	expect.True(t, len(disk) >= 40_000, "only %d bytes were kept there", len(disk))

@@ -59,7 +59,7 @@ func withHost(t *testing.T, flags ...string) *user {
 	u.ok("tenant", "create", "t_acme")
 	u.daemon()
 	u.ok(append([]string{"host", "add", "box", address}, flags...)...)
-	await(t, "the host is up", func() bool {
+	expect.Await(t, "the host is up", func() bool {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	return u
@@ -96,9 +96,9 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	}
 	line := `while read line; do echo "$line" >> got; echo began; case $line in *more*) sleep 300;; esac; sleep 2; echo '{"type":"result","status":"succeeded","output":{"on":"host"}}'; done`
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--shell", line)
-	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
+	expect.Await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
-	await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
+	expect.Await(t, "it has begun", func() bool { return strings.Contains(u.ok("agent", "log", "far", "--page-size", "100"), "began") })
 	for _, pid := range u.keepers("link") {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
@@ -111,14 +111,14 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	log := u.ok("agent", "log", "far", "--page-size", "100")
 	expect.True(t, strings.Count(log, "began") == 1 && strings.Contains(log, "can't be reached"), "%s", log)
 	u.ok("agent", "pause", "far")
-	await(t, "it is paused", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"paused":true`) })
+	expect.Await(t, "it is paused", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"paused":true`) })
 	u.ok("agent", "resume", "far")
 	u.ok("estop", "on", "--reason", "try")
 	out := u.ok("estop", "show")
 	expect.True(t, !strings.Contains(out, "not acknowledged"), "%v", out)
 	u.ok("estop", "off", "--reason", "tried")
 	id = field(u.ok("agent", "assign", "far", "more", "-o", "json"), "task_id")
-	await(t, "it works again", func() bool { return strings.Count(u.ok("agent", "log", "far", "--page-size", "100"), "began") == 2 })
+	expect.Await(t, "it works again", func() bool { return strings.Count(u.ok("agent", "log", "far", "--page-size", "100"), "began") == 2 })
 	u.ok("task", "cancel", id, "--reason", "enough")
 	code, _, stderr := u.run("host", "remove", "box")
 	expect.True(t, code != 0 && strings.Contains(stderr, "agents have their place there: far"), "%v %v", code, stderr)
@@ -128,7 +128,7 @@ func TestAnAgentWorksOnAHost(t *testing.T) {
 	expect.Has(t, u.ok("host", "list"), "up, draining")
 	u.ok("agent", "delete", "far", "--yes")
 	u.ok("host", "remove", "box")
-	await(t, "no keeper is left", func() bool { return len(u.keepers("")) == 0 })
+	expect.Await(t, "no keeper is left", func() bool { return len(u.keepers("")) == 0 })
 	_, err = os.Stat(filepath.Join(u.home, ".cache/swarmdeck"))
 	expect.True(t, os.IsNotExist(err), "files are left there: %v", err)
 	u.ok("audit", "verify")
@@ -148,11 +148,11 @@ func TestAHostThatCantBeReachedSaysWhy(t *testing.T) {
 	u.ok("host", "add", "words", "--command", "echo hello")
 	u.ok("host", "add", "none", "--command", "no-such-program -i {}")
 	for name, want := range map[string]string{"stranger": "Permission denied", "words": "before there was a link", "none": "no-such-program"} {
-		await(t, name+" says why", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), want) })
+		expect.Await(t, name+" says why", func() bool { return strings.Contains(u.ok("host", "show", name, "-o", "json"), want) })
 	}
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "known"), nil, 0o600))
 	u.ok("host", "add", "unknown", address)
-	await(t, "an unknown host says why", func() bool {
+	expect.Await(t, "an unknown host says why", func() bool {
 		return strings.Contains(u.ok("host", "show", "unknown", "-o", "json"), "Host key verification failed")
 	})
 	began := time.Now()

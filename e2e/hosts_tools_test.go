@@ -59,7 +59,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 	u := withHost(t)
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--runtime", "acp",
 		"--env", "OPENAI_BASE_URL="+model.URL+"/v1", "--env", "OPENAI_API_KEY="+key, "--", "bash", "-c", caller)
-	await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
+	expect.Await(t, "the agent is idle", func() bool { return strings.Contains(u.ok("agent", "show", "far", "-o", "json"), `"status":"idle"`) })
 	for n := range 2 {
 		id := field(u.ok("agent", "assign", "far", "do it", "-o", "json"), "task_id")
 		expect.Has(t, u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json"), `"succeeded"`)
@@ -71,7 +71,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 		for _, pid := range before {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		await(t, "the link is back", func() bool {
+		expect.Await(t, "the link is back", func() bool {
 			now := u.keepers("link")
 			return len(now) > 0 && !slices.Equal(now, before) && strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 		})

@@ -42,7 +42,7 @@ func TestAnAgentOnAHostGoesOutByTheEngineAlone(t *testing.T) {
 	u.ok("egress", "allow", at)
 	u.ok("egress", "deny", "denied.invalid")
 	u.ok("host", "add", "box", address)
-	await(t, "the host is up", func() bool {
+	expect.Await(t, "the host is up", func() bool {
 		return strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 	})
 	line := `while read -r line; do
@@ -57,7 +57,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 	u.ok("agent", "create", "far", "--project", "p", "--host", "box", "--shell", line)
 	id := field(u.ok("agent", "assign", "far", "go", "-o", "json"), "task_id")
 	approval := ""
-	await(t, "a person is asked", func() bool {
+	expect.Await(t, "a person is asked", func() bool {
 		approval = field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id")
 		return approval != ""
 	})
@@ -66,7 +66,7 @@ echo '{"type":"result","status":"succeeded","output":{}}'; done`
 		expect.Has(t, asked, want)
 	}
 	u.ok("approval", "deny", approval, "--reason", "not there")
-	await(t, "an answer comes", func() bool {
+	expect.Await(t, "an answer comes", func() bool {
 		found, _ := filepath.Glob(filepath.Join(u.home, ".cache/swarmdeck/keeper-*/agents/far/work/slow"))
 		if len(found) != 1 {
 			return false

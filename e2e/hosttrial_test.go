@@ -42,9 +42,9 @@ func TestEachPromptIsGivenOnceHoweverTheLinkOfAHostIsCut(t *testing.T) {
 	for _, a := range c.agents {
 		c.ok("agent", "delete", a, "--yes")
 	}
-	await(t, "end of their processes", func() bool { return len(c.working()) == 0 })
+	expect.Await(t, "end of their processes", func() bool { return len(c.working()) == 0 })
 	c.ok("host", "remove", "box")
-	await(t, "no keeper is left", func() bool { return len(c.keepers("")) == 0 })
+	expect.Await(t, "no keeper is left", func() bool { return len(c.keepers("")) == 0 })
 	_, err := os.Stat(filepath.Join(c.home, ".cache/swarmdeck"))
 	expect.True(t, os.IsNotExist(err), "files are left there: %v", err)
 	left := c.working()
@@ -67,6 +67,7 @@ type hostCuts struct {
 	answers map[string]int // to whether one is given again
 	came    map[string]int // what prompts came to
 	seen    bool           // agents were, at work
+	healed  chan struct{}  // closed when the round's accident is over; nil is at once
 }
 
 // Accidents.
@@ -154,7 +155,7 @@ func (c *hostCuts) round(n int) {
 	ids := map[string]string{}
 	for _, a := range c.agents {
 		text := fmt.Sprintf("prompt %d of %s.", n, a)
-		await(c.t.(*testing.T), "turn for "+a, func() bool {
+		expect.Await(c.t.(*testing.T), "turn for "+a, func() bool {
 			code, out, _ := c.run("agent", "assign", a, text, "-o", "json")
 			if code == 0 {
 				ids[text] = field(out, "task_id")
@@ -162,14 +163,17 @@ func (c *hostCuts) round(n int) {
 			return code == 0
 		})
 	}
-	time.Sleep(time.Duration(c.random.IntN(500)) * time.Millisecond)
+	if c.random.IntN(2) == 0 {
+		expect.Await(c.t.(*testing.T), "work on a prompt", func() bool { return len(c.given(fmt.Sprintf("prompt %d of ", n))) > 0 })
+	}
 	c.seen = c.seen || len(c.working()) > 0
+	c.healed = nil
 	c.accident(kind)
 	c.made[kind]++
 	for text, id := range ids {
 		var seen taskSeen
 		begun := time.Now()
-		await(c.t.(*testing.T), "end of "+text, func() bool {
+		expect.Await(c.t.(*testing.T), "end of "+text, func() bool {
 			if seen = c.task(id); time.Since(begun) > patience/2 {
 				c.t.Fatalf("round %d, %s: %q has not ended\n%s%s%s", n, kind, text, c.ok("task", "show", id), c.ok("agent", "list"), c.ok("host", "list", "-o", "wide"))
 			}
@@ -191,6 +195,9 @@ func (c *hostCuts) round(n int) {
 		if !well || len(given) == 0 || len(given) != len(alone) || len(given) > most {
 			c.t.Errorf("round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
 		}
+	}
+	if c.healed != nil {
+		<-c.healed
 	}
 	expect.Must(c.t, len(c.given("two of them")) == 0, "round %d, %s: two processes of one agent were there at once", n, kind)
 }
@@ -248,7 +255,11 @@ func (c *hostCuts) accident(kind string) {
 			_ = syscall.Kill(pid, sig)
 		}
 	}
-	pause := func() { time.Sleep(time.Duration(500+c.random.IntN(4000)) * time.Millisecond) }
+	over := make(chan struct{})
+	later := func(heal func()) { // after a while, whatever the engine does meanwhile
+		time.AfterFunc(time.Duration(500+c.random.IntN(4000))*time.Millisecond, func() { heal(); close(over) })
+		c.healed = over
+	}
 	switch kind {
 	case cutHost:
 		signal(syscall.SIGKILL, c.keepers("link")...)
@@ -261,12 +272,10 @@ func (c *hostCuts) accident(kind string) {
 	case holdLink:
 		held := c.keepers("link")
 		signal(syscall.SIGSTOP, held...)
-		pause()
-		signal(syscall.SIGCONT, held...)
+		later(func() { signal(syscall.SIGCONT, held...) })
 	case pullCable:
 		expect.No(c.t, ip("link set "+c.cable+" down"))
-		pause()
-		expect.No(c.t, ip("link set "+c.cable+" up"))
+		later(func() { expect.Is(c.t, ip("link set "+c.cable+" up"), nil) })
 	case endKeeper:
 		signal(syscall.SIGKILL, c.keepers("hold")...)
 	case endEngine:

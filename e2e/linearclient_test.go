@@ -15,6 +15,7 @@ import (
 
 	"swarmdeck/e2e/history"
 	"swarmdeck/engine/core"
+	"swarmdeck/expect"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
@@ -61,27 +62,27 @@ func (it *item) line(op history.Op) []string {
 }
 
 // do asks an engine until one has heard it, and takes the answer down.
-func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item) history.Answer {
-	for n := client; ctx.Err() == nil; n++ {
+func (f *fleet) do(ctx context.Context, client int, verb history.Verb, it *item) (a history.Answer) {
+	n := client
+	expect.Await(f.t, string(verb)+" is heard", func() (heard bool) {
+		if ctx.Err() != nil {
+			return true
+		}
 		m := int(f.last.Load()) // where one answered lately
 		if n > client {
 			m = n % len(f.machines)
 		}
-		a, heard := f.at(m, client, verb, it)
-		switch {
+		n++
+		switch a, heard = f.at(m, client, verb, it); {
 		case !heard:
-			time.Sleep(20 * time.Millisecond)
-			continue
-		case a.Outcome != history.Unknown:
-			if changes(verb) {
-				f.last.Store(int32(m))
-			}
-		default:
+		case a.Outcome == history.Unknown:
 			f.last.CompareAndSwap(int32(m), int32((m+1)%len(f.machines)))
+		case changes(verb):
+			f.last.Store(int32(m))
 		}
-		return a
-	}
-	return history.Answer{}
+		return heard
+	})
+	return a
 }
 
 // changes reports whether an answer is of the engine that has the tenant: others read the

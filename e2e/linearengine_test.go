@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // machine is where an engine runs: a home of its own. An engine that ends though
@@ -63,7 +62,6 @@ func (m *machine) keep(ended chan struct{}) {
 			return
 		}
 		_ = m.cmd.Wait() // by a signal, or as another engine has its tenants
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 

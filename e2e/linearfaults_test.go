@@ -37,15 +37,11 @@ func killed(name string, others bool) fault {
 
 // suspended is that the engine at work stands still for longer than its lease, and
 // wakes while another has its place.
-func suspended(least time.Duration) fault {
+func suspended() fault {
 	return fault{"SIGSTOP", true, false, func(f *fleet, _ *rand.Rand) func() {
 		m := f.working()
 		m.signal(unix.SIGSTOP)
-		began := time.Now()
-		return func() {
-			time.Sleep(time.Until(began.Add(least)))
-			m.signal(unix.SIGCONT)
-		}
+		return func() { m.signal(unix.SIGCONT) }
 	}}
 }
 
@@ -59,9 +55,9 @@ func jumped() fault {
 
 // restarted is that the database crashes and comes back.
 func restarted(t testing.TB, pair *postgrestest.Pair) fault {
-	return fault{"PostgreSQL restarts", false, true, func(_ *fleet, random *rand.Rand) func() {
+	return fault{"PostgreSQL restarts", false, true, func(f *fleet, random *rand.Rand) func() {
 		pair.Now.Kill(t)
-		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+		f.goesOn(random.IntN(40))
 		return func() { pair.Now.Run(t) }
 	}}
 }

@@ -37,7 +37,7 @@ func (f *fleet) round(n int, what fault) {
 		}
 	}
 	long := f.long(ctx)
-	time.Sleep(time.Duration(f.random.IntN(500)) * time.Millisecond)
+	f.goesOn(f.random.IntN(20))
 	at := uptime()
 	was := f.working()
 	heal := what.inject(f, f.random)
@@ -49,7 +49,7 @@ func (f *fleet) round(n int, what fault) {
 	if what.others {
 		heal()
 	}
-	time.Sleep(time.Duration(f.random.IntN(500)) * time.Millisecond)
+	f.goesOn(f.random.IntN(20))
 	stop()
 	clients.Wait()
 	expect.No(f.t, os.WriteFile(filepath.Join(f.dir, "go-"+long.op.Key), nil, 0o600))
@@ -68,6 +68,13 @@ func (f *fleet) round(n int, what fault) {
 	}
 }
 
+// goesOn waits until clients were told so many answers more, whatever they say.
+func (f *fleet) goesOn(n int) {
+	f.t.Helper()
+	until := len(f.rec.Calls()) + n
+	expect.Await(f.t, "clients go on", func() bool { return len(f.rec.Calls()) >= until })
+}
+
 // whole checks all of the log, which takes the longer the more there is in it.
 func (f *fleet) whole() {
 	f.t.Helper()
@@ -80,12 +87,13 @@ func (f *fleet) long(ctx context.Context) *item {
 	f.t.Helper()
 	key := fmt.Sprintf("r%d-long", f.n)
 	it := &item{op: history.Op{Key: key}, sleep: "until:go-" + key}
-	for runs := []string(nil); len(runs) == 0; time.Sleep(20 * time.Millisecond) {
+	expect.Await(f.t, "the long task runs", func() bool {
 		if it.task == "" {
 			f.do(ctx, 8, history.Dispatch, it)
 		}
-		runs, _ = filepath.Glob(filepath.Join(f.dir, "run-"+key+".*"))
-	}
+		runs, _ := filepath.Glob(filepath.Join(f.dir, "run-"+key+".*"))
+		return len(runs) > 0
+	})
 	return it
 }
 
@@ -104,27 +112,28 @@ func (f *fleet) acknowledged(what fault, at time.Duration, was *machine) {
 		}
 		random := rand.New(rand.NewPCG(f.random.Uint64(), 0))
 		asking.Go(func() {
-			for it := f.item(5, i, random); ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-				if a, _ := f.at(i, 5+i, history.Dispatch, it); a.Outcome == history.Done {
-					return
-				}
-			}
+			it := f.item(5, i, random)
+			expect.Await(f.t, "an answer", func() bool {
+				a, _ := f.at(i, 5+i, history.Dispatch, it)
+				return a.Outcome == history.Done || ctx.Err() != nil
+			})
 		})
 	}
 	first := time.Duration(0)
-	for ; first == 0; time.Sleep(20 * time.Millisecond) {
-		if ctx.Err() != nil {
-			for _, m := range f.machines {
-				m.signal(unix.SIGQUIT) // it says what it does
-			}
-			time.Sleep(time.Second)
-			f.fatal("no command is acknowledged after: %s", what.name)
-		}
+	expect.Await(f.t, "a command is acknowledged", func() bool {
 		for _, c := range f.rec.Calls() {
 			if changes(c.Op.Verb) && c.Answer.Outcome == history.Done && c.From > at && (first == 0 || c.To < first) {
 				first = c.To
 			}
 		}
+		return first != 0 || ctx.Err() != nil
+	})
+	if first == 0 {
+		for _, m := range f.machines {
+			m.signal(unix.SIGQUIT) // it says what it does
+			expect.Rests(f.t, "what it says", m.said)
+		}
+		f.fatal("no command is acknowledged after: %s", what.name)
 	}
 	f.took[what.name] = append(f.took[what.name], first-at)
 }
@@ -142,7 +151,7 @@ func (f *fleet) settle() {
 		}
 	}
 	for _, it := range f.items() {
-		for {
+		expect.Await(f.t, "the end of "+it.op.Key, func() bool {
 			verb := history.Show
 			if it.task == "" {
 				verb = history.Dispatch
@@ -151,14 +160,11 @@ func (f *fleet) settle() {
 			if ctx.Err() != nil {
 				f.fatal("task %s %s does not end: %+v", it.op.Key, it.task, a)
 			}
-			if a.Outcome == history.Refused || slices.Contains([]string{"succeeded", "failed", "cancelled", "blocked", "timed_out"}, a.Status) {
-				break
-			}
 			if a.Status == "queued" && a.Approval != "" {
 				f.do(ctx, client, history.Approve, it)
 			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return a.Outcome == history.Refused || slices.Contains([]string{"succeeded", "failed", "cancelled", "blocked", "timed_out"}, a.Status)
+		})
 	}
 }
 

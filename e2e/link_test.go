@@ -90,8 +90,9 @@ func TestACockpitIsUsableOverASlowLink(t *testing.T) {
 	// Leafing on and on makes more than the link takes: what it can't is never
 	// sent, so the newest is not behind it.
 	for i := range 40 {
+		came := f.link.Down()
 		s.press([]string{"\x06", "\x02"}[i/2%2])
-		time.Sleep(30 * time.Millisecond)
+		s.until("more comes", func() bool { return f.link.Down() > came })
 	}
 	before := f.link.Down()
 	s.press(":zqlast")

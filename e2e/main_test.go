@@ -122,12 +122,10 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Start()
 	if err == nil {
-		timer := time.AfterFunc(bound, func() {
-			_ = cmd.Process.Signal(syscall.SIGQUIT) // which says where it hangs
-			time.Sleep(10 * time.Second)
-			_ = cmd.Process.Kill()
-		})
-		defer timer.Stop()
+		asked := time.AfterFunc(bound, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) }) // which says where it hangs
+		killed := time.AfterFunc(bound+10*time.Second, func() { _ = cmd.Process.Kill() })
+		defer asked.Stop()
+		defer killed.Stop()
 		err = cmd.Wait()
 	}
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
@@ -150,25 +148,10 @@ func field(out, name string) string {
 	return value
 }
 
-// await looks until ok. Between two looks it leaves the machine to what it waits
-// for, twice as long as a look takes: one that runs the program is dear under race.
 // name is what the system calls this user, whatever the environment says.
 func (u *user) name() string {
 	who := expect.Of(osuser.Current())(u.t)
 	return who.Username
-}
-
-func await(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	end := time.Now().Add(patience)
-	for {
-		began := time.Now()
-		if ok() {
-			return
-		}
-		expect.Must(t, !time.Now().After(end), "%v", "no "+what)
-		time.Sleep(max(10*time.Millisecond, 2*time.Since(began)))
-	}
 }
 
 func TestTheDataFileIsPrivateAndOutlivesTheProcess(t *testing.T) {
@@ -280,9 +263,9 @@ func TestSignalsEndInOrder(t *testing.T) {
 		pidFile := filepath.Join(u.home, "pid") // it names the task's process
 		cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo >`+pidFile+`; sleep 60; :"]}`)
 		expect.No(t, cmd.Start())
-		await(t, "process", func() bool { _, err := os.Stat(pidFile); return err == nil })
+		expect.Await(t, "process", func() bool { _, err := os.Stat(pidFile); return err == nil })
 		// One that is just being started has the words of who starts it.
-		await(t, "who dispatched, and the task's process", func() bool { return len(drivertest.Naming(pidFile)) == 2 })
+		expect.Await(t, "who dispatched, and the task's process", func() bool { return len(drivertest.Naming(pidFile)) == 2 })
 		code, out, stderr := u.run("task", "list")
 		expect.True(t, code == 0 && strings.Contains(out, "running"), "beside a running engine: exit %d %s%s", code, out, stderr)
 		cmd.Process.Signal(sig)
@@ -298,7 +281,7 @@ func TestAKilledEngineIsTakenOver(t *testing.T) {
 	u := newUser(t)
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","-c","echo $$ >pid; test -e again || sleep 60"]}`)
 	expect.No(t, cmd.Start())
-	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "pid")); return err == nil })
+	expect.Await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "pid")); return err == nil })
 	cmd.Process.Kill()
 	cmd.Wait()
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "again"), nil, 0o600))
@@ -327,7 +310,7 @@ wait
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600))
 	cmd := u.command("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
 	expect.No(t, cmd.Start())
-	await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "child")); return err == nil })
+	expect.Await(t, "process", func() bool { _, err := os.Stat(filepath.Join(u.home, "child")); return err == nil })
 	cmd.Process.Kill()
 	cmd.Wait()
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")

@@ -118,7 +118,7 @@ func (u *user) serve(t *testing.T, tokens string) (addr string, stop func()) {
 		_ = server.Wait()
 	})
 	t.Cleanup(stop)
-	await(t, "listener", func() bool {
+	expect.Await(t, "listener", func() bool {
 		c, err := net.Dial("tcp", addr)
 		if err == nil {
 			_ = c.Close()

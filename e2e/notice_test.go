@@ -37,13 +37,13 @@ func TestNoticesReachThoseWhoLookElsewhere(t *testing.T) {
 	}
 	d := u.daemon()
 	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","x"]}`)
-	await(t, "the webhook", told(1))
-	await(t, "the command", func() bool { b, _ := os.ReadFile(file); return strings.Contains(string(b), `"type":"approval.opened"`) })
+	expect.Await(t, "the webhook", told(1))
+	expect.Await(t, "the command", func() bool { b, _ := os.ReadFile(file); return strings.Contains(string(b), `"type":"approval.opened"`) })
 	_ = d.cmd.Process.Kill()
 	_ = d.cmd.Wait()
 	u.ok("estop", "on", "--reason", "smoke") // by a process that tells nothing
 	u.daemon()
-	await(t, "what happened meanwhile", told(2))
+	expect.Await(t, "what happened meanwhile", told(2))
 	out = u.ok("notice", "list")
 	expect.True(t, strings.Contains(out, "hook") && !strings.Contains(out, "failing"), "%v", out)
 }

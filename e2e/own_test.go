@@ -118,7 +118,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 	worst := func() string {
 		return field(u.ok("approval", "list", "--open", "--page-size", "1", "-o", "json"), "approval_id")
 	}
-	await(t, "critical approval", func() bool { return worst() != open })
+	expect.Await(t, "critical approval", func() bool { return worst() != open })
 	script, names := u.usurper(u.home, open, worst())
 	critical := worst()
 
@@ -126,7 +126,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		t.Run(by, func(t *testing.T) {
 			out := filepath.Join(u.home, by)
 			actor := begin()
-			await(t, "end of the attempts", func() bool { _, err := os.Stat(out); return err == nil })
+			expect.Await(t, "end of the attempts", func() bool { _, err := os.Stat(out); return err == nil })
 			said, _ := os.ReadFile(out + ".said")
 			tried := expect.Of(os.ReadFile(out))(t)
 			var got []string
@@ -157,7 +157,7 @@ func TestNoProcessOfTheEnginesIsAPerson(t *testing.T) {
 		expect.Must(t, code == 0, "exit %d %s", code, stderr)
 		id := field(out, "task_id")
 		asked := ""
-		await(t, "question about a command with this reach", func() bool {
+		expect.Await(t, "question about a command with this reach", func() bool {
 			out := u.ok("approval", "list", "--open", "--match", id, "-o", "json")
 			asked = field(out, "approval_id")
 			return strings.Contains(out, id)

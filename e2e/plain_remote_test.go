@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -73,22 +72,20 @@ func (l *lineSession) press(keys string) {
 
 // see waits until what came after the last match has a match of pattern, and
 // returns its first group, or all of it.
-func (l *lineSession) see(pattern string) string {
+func (l *lineSession) see(pattern string) (found string) {
 	l.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		text := l.text()
-		if m := re.FindStringSubmatchIndex(text[l.seen:]); m != nil {
-			from := l.seen
-			l.seen += m[1]
-			if len(m) > 2 {
-				return text[from+m[2] : from+m[3]]
-			}
-			return text[from+m[0] : from+m[1]]
+	expect.Await(l.t, "/"+pattern+"/", func() bool {
+		fresh := l.text()[l.seen:]
+		m := re.FindStringSubmatchIndex(fresh)
+		if m == nil {
+			return false
 		}
-	}
-	l.t.Fatalf("no %s in:\n%s", pattern, l.text()[l.seen:])
-	return ""
+		l.seen += m[1]
+		found = fresh[m[len(m)-2]:m[len(m)-1]]
+		return true
+	})
+	return found
 }
 
 // Everything that an operator has to do can be done in lines: over SSH without
@@ -225,7 +222,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	ann.say("me too")
 	ann.see(`bob`)
 	expect.Has(t, u.ok("policy", "rules", "list", "-o", "json"), `"rule":"let anyone run `, "no rule")
-	await(t, "nobody to look any more", func() bool { return !strings.Contains(u.ok("operator", "here", "-o", "json"), id) })
+	expect.Await(t, "nobody to look any more", func() bool { return !strings.Contains(u.ok("operator", "here", "-o", "json"), id) })
 	bob.say("quit")
 	ann.see(`bob left; here now: 1`)
 }

@@ -72,10 +72,10 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.see(`Edit the arguments`)
 	s.press(down + home + ctrlK + `  "path": "notes.txt",` + down + home + ctrlK + `  "content": "edited by hand\n"` + ctrlX)
 	s.see(`sure\?`)
-	time.Sleep(400 * time.Millisecond) // a question is dead at first
+	s.rests(400 * time.Millisecond) // a question is dead at first
 	s.press("y")
 	s.gone(`1 needs? you`)
-	await(t, "note that was approved", func() bool {
+	expect.Await(t, "note that was approved", func() bool {
 		text, _ := os.ReadFile(filepath.Join(u.home, "notes.txt"))
 		return string(text) == "edited by hand\n"
 	})
@@ -83,7 +83,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	// The agent's log, a pause, and on.
 	s.press("1g/scribe" + enter + enter)
 	s.see(`Wrote 15 bytes to notes.txt`)
-	time.Sleep(400 * time.Millisecond) // and so is a row that has just come under the cursor
+	s.rests(400 * time.Millisecond) // and so is a row that has just come under the cursor
 	s.press("p")
 	s.see(`paused`)
 	s.press("p")
@@ -92,7 +92,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	// The emergency stop and its end.
 	s.press("EE")
 	s.see(`EMERGENCY STOP`)
-	time.Sleep(time.Second) // the same key again at once would be a repeat
+	s.press("j") // the same key again at once would be a repeat
 	s.press("EE")
 	s.see(`Reason to thaw`)
 	s.press("all is well" + enter)
@@ -270,7 +270,9 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			s.press([]string{"j", "2", "1", "?", esc, "/"}[rng.IntN(6)])
 		}
-		time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond)
+		if rng.IntN(8) == 0 {
+			s.rests(time.Duration(rng.IntN(50)) * time.Millisecond)
+		}
 	}
 	s.resize(80, 24)
 	// Whatever the keys opened is closed again, once all of them have come;
@@ -278,7 +280,7 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 	s.until("the screen from before", func() bool {
 		for _, key := range []string{esc, esc, esc, "1"} {
 			s.press(key)
-			time.Sleep(150 * time.Millisecond)
+			s.rests(150 * time.Millisecond)
 		}
 		return settle.ReplaceAllString(s.screen(), "") == before
 	})
@@ -345,7 +347,7 @@ func TestAfterKillNothingIsLost(t *testing.T) {
 	expect.No(t, os.Remove(filepath.Join(u.home, "pid")))
 	s = u.sit(80, 24)
 	s.see(`queue`)
-	await(t, "end of the command that was left", func() bool { return !alive(pid) })
+	expect.Await(t, "end of the command that was left", func() bool { return !alive(pid) })
 	s.press("2")
 	s.see(`running`)
 	if code := s.leaves(); code != 0 {

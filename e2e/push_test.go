@@ -45,7 +45,7 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 	}
 	u.ok("project", "remote", "p", "origin", address+remote)
 	task := field(u.ok("push", "ada", "--to", "fix", "-o", "json"), "task_id")
-	await(t, "it is asked for", func() bool { return strings.Contains(u.ok("approval", "list", "--open"), "push ada") })
+	expect.Await(t, "it is asked for", func() bool { return strings.Contains(u.ok("approval", "list", "--open"), "push ada") })
 	u.ok("approval", "approve", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "looked at it")
 	if out := u.ok("task", "wait", task, "--timeout", patience.String(), "-o", "json"); !strings.Contains(out, `"succeeded"`) {
 		t.Error(out, u.ok("result", "show", task))

@@ -189,17 +189,17 @@ func TestAKeyThatIsTakenAwayEndsItsSessions(t *testing.T) {
 	expect.Fails(t, err, "an unknown key was let in")
 	u.ok("operator", "set", "bob", "--role", "operator", "--key", line)
 	g := d.enter("bob", signer)
-	_, out, _ := g.run(`task dispatch --kind exec.run --input '{"argv":["sleep","60"]}' -o json`)
-	waits := make(chan int)
-	go func() {
-		code, _, _ := g.run("task wait " + field(out, "task_id"))
-		waits <- code
-	}()
-	time.Sleep(100 * time.Millisecond) // any moment will do
+	_, _, _ = g.run(`bus publish news.first '{"n":1}'`)
+	s := expect.Of(g.client.NewSession())(t)
+	told := expect.Of(s.StdoutPipe())(t)
+	expect.No(t, s.Start("bus tail --follow"))
+	expect.Of(told.Read(make([]byte, 1)))(t)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Wait() }()
 	u.ok("operator", "remove", "bob")
 	select {
-	case code := <-waits:
-		expect.True(t, code != 0, "the session went on to its end")
+	case err := <-ended:
+		expect.Fails(t, err, "the session went on to its end")
 	case <-time.After(patience):
 		t.Error("the session goes on")
 	}

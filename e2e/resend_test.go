@@ -14,7 +14,7 @@ import (
 // gives the approval.
 func (u *user) asksAbout(t *testing.T, task string) (approval string) {
 	t.Helper()
-	await(t, "question whether "+task+" is sent again", func() bool {
+	expect.Await(t, "question whether "+task+" is sent again", func() bool {
 		_, _, _ = u.run("task", "wait", task, "--timeout", "1s") // an engine has to look
 		for line := range strings.Lines(u.ok("approval", "list", "--open", "-o", "json")) {
 			if field(line, "task_id") == task && field(line, "reason_code") == "agent.interrupted" {
@@ -46,7 +46,7 @@ done
 	cut := func(n int, by os.Signal) (task string) {
 		cmd := u.command("agent", "assign", "a", "do it", "--wait")
 		expect.No(t, cmd.Start())
-		await(t, "effect", func() bool { return effects() == n })
+		expect.Await(t, "effect", func() bool { return effects() == n })
 		_ = cmd.Process.Signal(by)
 		_ = cmd.Wait()
 		return field(u.ok("task", "list", "-o", "json"), "task_id")

@@ -173,7 +173,7 @@ func TestAnInterruptedScriptCleansUp(t *testing.T) {
 	expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 	cmd := u.command("--script", path)
 	expect.No(t, cmd.Start())
-	await(t, "start of the script", func() bool { _, err := os.Stat(filepath.Join(u.home, "running")); return err == nil })
+	expect.Await(t, "start of the script", func() bool { _, err := os.Stat(filepath.Join(u.home, "running")); return err == nil })
 	expect.No(t, cmd.Process.Signal(syscall.SIGTERM))
 	timer := time.AfterFunc(patience, func() { cmd.Process.Kill() })
 	defer timer.Stop()

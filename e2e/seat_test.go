@@ -28,11 +28,12 @@ type seat struct {
 	tty  *os.File
 	done chan struct{} // its output has ended
 
-	mu  sync.Mutex
-	vt  vt10x.Terminal
-	raw bytes.Buffer
-	esc []byte // a sequence that is not complete yet
-	ch  []byte // the last character, for "repeat it"
+	mu    sync.Mutex
+	vt    vt10x.Terminal
+	raw   bytes.Buffer
+	esc   []byte    // a sequence that is not complete yet
+	ch    []byte    // the last character, for "repeat it"
+	drawn time.Time // or a key pressed, the last time
 }
 
 func (u *user) sit(w, h int, args ...string) *seat {
@@ -79,6 +80,7 @@ var (
 func (s *seat) draw(p []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drawn = time.Now()
 	s.raw.Write(p)
 	if n := bytes.Count(p, []byte("\x1b[5n")); n > 0 { // as every terminal does
 		_, _ = s.tty.WriteString(strings.Repeat("\x1b[0n", n))
@@ -145,6 +147,16 @@ func (s *seat) gone(pattern string) {
 	s.until("no /"+pattern+"/", func() bool { return !re.MatchString(s.screen()) })
 }
 
+// rests waits until nothing was drawn and no key pressed for a time, as one who reads.
+func (s *seat) rests(d time.Duration) {
+	s.t.Helper()
+	s.until("a screen at rest", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return time.Since(s.drawn) >= d
+	})
+}
+
 func (s *seat) until(what string, ok func() bool) {
 	s.t.Helper()
 	expect.Await(s.t, what, ok)
@@ -153,6 +165,9 @@ func (s *seat) until(what string, ok func() bool) {
 // press sends what a terminal sends for keys or typed text.
 func (s *seat) press(text string) {
 	s.t.Helper()
+	s.mu.Lock()
+	s.drawn = time.Now()
+	s.mu.Unlock()
 	expect.Of(io.WriteString(s.tty, text))(s.t)
 }
 

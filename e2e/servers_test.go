@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
@@ -48,8 +47,8 @@ func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	cmd := u.command("--script", script, "--data", u.data())
 	expect.No(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	await(t, "two servers", func() bool { return len(u.servers()) >= 2 })
-	time.Sleep(700 * time.Millisecond) // the call is under way: it takes two minutes
+	expect.Await(t, "two servers", func() bool { return len(u.servers()) >= 2 })
+	expect.Await(t, "the call, which takes two minutes", func() bool { return field(u.ok("task", "list", "-o", "json"), "status") == "running" })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	// They stand still until the next engine ends them.

@@ -86,7 +86,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			deny := func(reason string) {
 				s.press("i")
 				s.see(`approval . open`)
-				time.Sleep(time.Second) // a card is dead at first
+				s.rests(400 * time.Millisecond) // a card is dead at first
 				s.press("x")
 				s.see(`Reason to deny`)
 				s.press(reason + enter)
@@ -96,7 +96,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			}
 			deny("not yet")
 			s.press("y") // before anybody can have read it
-			time.Sleep(time.Second)
+			s.rests(time.Second)
 			s.press("yy")
 			s.press(`yes`)
 			s.see(`wants your signature`)
@@ -105,7 +105,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			open := u.ok("approval", "list", "--open")
 			expect.Must(t, strings.Contains(open, "rm -rf x"), "it was answered: %s", open)
 			deny("never")
-			time.Sleep(time.Second)
+			s.rests(time.Second)
 			s.press("y")
 			s.see(`denied by me`)
 			expect.Has(t, u.ok("audit", "verify", "-o", "json"), `"signed_answers":1`)

@@ -41,14 +41,14 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 	}
 	_, endFirst := first.joined(t)
 	_, endSecond := second.joined(t)
-	await(t, "the first engine with both tenants", func() bool { return owners() == "1 2" })
+	expect.Await(t, "the first engine with both tenants", func() bool { return owners() == "1 2" })
 	// Lines are passed on; which keys are trusted is not said by them.
 	second.ok("--tenant", "t_aa", "session", "create")
 	if code, out, errs := second.run(trust...); code == 0 || !strings.Contains(out+errs, "brought this line") {
 		t.Errorf("another machine says which keys are trusted: exit code %d %s%s", code, out, errs)
 	}
 	first.ok(trust...)
-	await(t, "a tenant at each engine", func() bool { return owners() == "2 2" })
+	expect.Await(t, "a tenant at each engine", func() bool { return owners() == "2 2" })
 	for _, u := range []*user{first, second} {
 		for _, tenant := range []string{"t_aa", "t_bb"} {
 			u.ok("--tenant", tenant, "session", "create")
@@ -61,12 +61,12 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 	second.ok("--tenant", "t_aa", "session", "create")
 	asks := second.asks(t, "--tenant", "t_bb", "session", "create")
 	expect.True(t, asks[1] == "t_bb" && asks[len(asks)-1] == trust[len(trust)-1], "asks by %v, and asked by %v before", asks, trust)
-	await(t, "trouble of the tenant that the second can't take", func() bool {
+	expect.Await(t, "trouble of the tenant that the second can't take", func() bool {
 		code, out, _ := second.run("tenant", "troubles", "-o", "json")
 		return code == 0 && strings.Contains(out, "audit key trust")
 	})
 	_, endFirst = first.joined(t)
-	await(t, "the first engine with its tenant again", func() bool { return owners() == "2 2" })
+	expect.Await(t, "the first engine with its tenant again", func() bool { return owners() == "2 2" })
 	first.ok(asks...)
 	endFirst(unix.SIGTERM)
 	second.ok("--tenant", "t_bb", "session", "create")

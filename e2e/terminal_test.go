@@ -68,9 +68,9 @@ func doors(t *testing.T, do func(t *testing.T, u *user, s *seat, w, h int)) {
 // escape presses esc, which is no begin of another key.
 func (s *seat) escape() {
 	s.t.Helper()
-	time.Sleep(200 * time.Millisecond)
+	s.rests(200 * time.Millisecond)
 	s.press(esc)
-	time.Sleep(200 * time.Millisecond)
+	s.rests(200 * time.Millisecond)
 }
 
 func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
 		s.see(`│Xhello`)
 		s.escape()
 		s.press(":wq\r")
-		await(t, "text that was saved", func() bool {
+		expect.Await(t, "text that was saved", func() bool {
 			text, _ := os.ReadFile(filepath.Join(u.home, "work", "note.txt"))
 			return string(text) == "Xhello\n"
 		})
@@ -153,8 +153,8 @@ func TestTheWheelScrollsUnlessTheProgramAsksForTheMouse(t *testing.T) {
 		s.press(wheelDown)
 		s.gone(`lines up`)
 		s.press(`printf '\033[?1000h\033[?1006hlis%s\n' tens; IFS= read -rsn 10 told; printf '\033[?1000l'; printf 'told %q\n' "$told"` + "\r")
-		s.see(`│listens`)                  // the picture in which the program has asked for the mouse
-		time.Sleep(500 * time.Millisecond) // the shell has its terminal until read begins
+		s.see(`│listens`)               // the picture in which the program has asked for the mouse
+		s.rests(500 * time.Millisecond) // the shell has its terminal until read begins
 		s.press(wheelUp)
 		s.see(`│told .*` + wheelInner)
 		s.press(wheelUp)

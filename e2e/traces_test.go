@@ -81,7 +81,7 @@ func (c *receiver) take(w http.ResponseWriter, r *http.Request) {
 func (c *receiver) trace(id string, names ...string) string {
 	c.t.Helper()
 	tree := ""
-	await(c.t, "the spans "+strings.Join(names, ", ")+" of "+id, func() bool {
+	expect.Await(c.t, "the spans "+strings.Join(names, ", ")+" of "+id, func() bool {
 		tree = c.draw(id)
 		for _, name := range names {
 			if !strings.Contains(tree, name) {
@@ -198,7 +198,7 @@ func TestRetriesChildrenAndApprovalsHangTogether(t *testing.T) {
 	d.env = append(d.env, "TRACEPARENT="+remote)
 	task := d.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","job"]}`, "-o", "json")
 	var parent []byte
-	await(t, "parent", func() (ok bool) {
+	expect.Await(t, "parent", func() (ok bool) {
 		var err error
 		parent, err = os.ReadFile(filepath.Join(d.home, "parent"))
 		return err == nil

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 // TestAMergeThatWasBegunIsThereWholeOrNotAtAll kills the engine at random instants of an
@@ -64,7 +66,7 @@ func (k *treeKills) begun(n, files int) {
 	notes, work := k.read("notes.txt"), k.content(k.tree)
 	id := field(k.ok("merge", k.agent, "--message", "merged", "-o", "json"), "task_id")
 	approval := ""
-	await(k.t, "question whether "+id+" merges", func() bool {
+	expect.Await(k.t, "question whether "+id+" merges", func() bool {
 		approval = k.question(id)
 		return approval != ""
 	})
@@ -79,7 +81,7 @@ func (k *treeKills) begun(n, files int) {
 		k.serve()
 	}
 	ended := ""
-	await(k.t, "end of "+id, func() bool {
+	expect.Await(k.t, "end of "+id, func() bool {
 		if q := k.question(id); q != "" {
 			k.ops["asked again"]++
 			k.ok("approval", "deny", q, "--reason", "not any more")

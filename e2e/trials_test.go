@@ -76,7 +76,7 @@ func TestNoAnswerIsGivenByWhoMayNot(t *testing.T) {
 	// Where an agent works an operator of another machine may have a command run.
 	expect.No(t, os.Mkdir(filepath.Join(u.home, "yard"), 0o700))
 	u.ok("agent", "create", "sony", "--project", "p", "--dir", filepath.Join(u.home, "yard"), "--", "cat")
-	await(t, "MCP", func() bool {
+	expect.Await(t, "MCP", func() bool {
 		c, err := net.Dial("tcp", at)
 		if err == nil {
 			_ = c.Close()
@@ -332,7 +332,7 @@ func (d *trials) check() {
 			}
 		}
 	}
-	await(t, "what was approved has run", func() bool {
+	expect.Await(t, "what was approved has run", func() bool {
 		for _, status := range []string{"queued", "running"} {
 			for line := range strings.Lines(d.ok("task", "list", "--status", status, "--page-size", "100", "-o", "json")) {
 				if strings.Contains(line, `"task_id"`) && !strings.Contains(line, `"waiting":"approval"`) {

@@ -137,7 +137,7 @@ func TestEnginesOfADatabaseAreUpgradedOneAfterAnother(t *testing.T) {
 		t.Helper()
 		for _, m := range machines {
 			from := m.times.Load()
-			await(t, "writes of both machines", func() bool { return m.times.Load() > from+1 })
+			expect.Await(t, "writes of both machines", func() bool { return m.times.Load() > from+1 })
 		}
 		t.Logf("%s: no write took longer than %s and %s", what, machines[0].slowest(), machines[1].slowest())
 	}
@@ -148,7 +148,7 @@ func TestEnginesOfADatabaseAreUpgradedOneAfterAnother(t *testing.T) {
 		m.end(unix.SIGTERM)
 		m.has(program)
 		_, m.end = m.joined(t)
-		await(t, "a share for each", func() bool {
+		expect.Await(t, "a share for each", func() bool {
 			return sql("select count(distinct engine) from owner where until > clock_timestamp()") == "2"
 		})
 		rounds(what)

@@ -57,7 +57,7 @@ func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
 	u.ok("audit", "witness", "add", kept, "--every", "1s")
 	u.ok("audit", "witness", "add", "git", kept+".git", "--every", "1s")
 	d := u.daemon()
-	await(t, "the file", func() bool { b, _ := os.ReadFile(kept); return strings.Contains(string(b), "swarmdeck/t_default") })
+	expect.Await(t, "the file", func() bool { b, _ := os.ReadFile(kept); return strings.Contains(string(b), "swarmdeck/t_default") })
 	u.ok("session", "create")
 	expect.No(t, d.cmd.Process.Signal(syscall.SIGTERM))
 	_ = d.cmd.Wait()

@@ -66,7 +66,6 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 		expect.Is(t, err, nil)
 		got <- d.Message
 	}()
-	time.Sleep(10 * time.Millisecond) // it waits by now; if not, the test still holds
 	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	m := <-got
 	expect.True(t, m.Topic == "sys.session.created" && strings.Contains(string(m.Payload), ses.SessionID), "%s %s", m.Topic, m.Payload)

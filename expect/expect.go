@@ -119,9 +119,28 @@ func told(about []any) (said string) {
 // Still fails the test if a value changes within a fifth of a second.
 func Still[T comparable](t testing.TB, value func() T, about ...any) {
 	t.Helper()
-	was := value()
-	time.Sleep(200 * time.Millisecond)
-	Is(t, value(), was, about...)
+	StillFor(t, 200*time.Millisecond, value, about...)
+}
+
+// StillFor fails the test if a value changes within a time.
+func StillFor[T comparable](t testing.TB, d time.Duration, value func() T, about ...any) {
+	t.Helper()
+	now, was := value(), value()
+	for end := time.Now().Add(d); now == was && time.Now().Before(end); now = value() {
+		time.Sleep(d / 20)
+	}
+	Is(t, now, was, about...)
+}
+
+// Rests waits until a value stays the same for a fifth of a second.
+func Rests[T comparable](t testing.TB, what string, value func() T) (last T) {
+	t.Helper()
+	Await(t, what, func() bool {
+		last = value()
+		time.Sleep(200 * time.Millisecond)
+		return value() == last
+	})
+	return last
 }
 
 // Run runs the tests of a package, whose goroutines all have to end.
@@ -140,12 +159,18 @@ func Run(m *testing.M) (code int) {
 	return code
 }
 
-// Await waits for a state that rings no bell. Ten minutes only end a hang.
+// Await waits for a state that rings no bell. Between two looks it leaves the machine to
+// what it waits for, twice as long as a look takes. Ten minutes only end a hang.
 func Await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
+	for end := time.Now().Add(10 * time.Minute); ; {
+		began := time.Now()
+		if ok() {
+			return
+		}
+		if began.After(end) {
 			t.Fatalf("waited in vain: %s", what)
 		}
+		time.Sleep(max(2*time.Millisecond, min(2*time.Since(began), time.Second)))
 	}
 }

@@ -82,7 +82,7 @@ func cut(line string) (of string, figure int, ok bool) {
 
 // measured is how large the house is: lines outside tests of each top folder and each
 // large package, methods of each large type, files of each large package; the lines of
-// tests and how often they sleep; the words of docs.
+// tests and how often they wait for time; the words of docs.
 func measured(t *testing.T) map[string]int {
 	now := map[string]int{}
 	methods := map[string]int{}
@@ -99,8 +99,8 @@ func measured(t *testing.T) map[string]int {
 			data, err := os.ReadFile(filepath.Join(p.Dir, base))
 			expect.No(t, err)
 			now["tests lines"] += bytes.Count(data, []byte("\n"))
-			now["tests sleeps"] += bytes.Count(data, []byte("time.Sleep("))
 		}
+		now["tests sleeps"] += len(sleeps(t, p))
 		top, _, _ := strings.Cut(from, "/")
 		now["lines "+cmp.Or(top, ".")] += lines
 		now["lines in all"] += lines

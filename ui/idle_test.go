@@ -45,7 +45,7 @@ func (w *tape) first(t *testing.T, since time.Time, holds string) time.Duration 
 	return 0
 }
 
-// shown runs a cockpit of 80x24 on a tape until the test ends it.
+// shown runs a cockpit of 80x24 on a tape, in a bubble, until the test ends it.
 func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end func()) {
 	t.Helper()
 	bindings := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -43,13 +42,8 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 		return s.f.conn.CreateTerminal(s.ctx, acp.CreateTerminalRequest{SessionId: s.id, Command: words[0], Args: words[1:]})
 	}
 	return map[string]func(string){
-		"raw": func(arg string) { s.f.raw(s.id, arg) },
-		"later": func(arg string) {
-			go func() {
-				time.Sleep(50 * time.Millisecond)
-				s.f.raw(s.id, arg)
-			}()
-		},
+		"raw":   func(arg string) { s.f.raw(s.id, arg) },
+		"later": func(arg string) { s.f.out.after(func() { s.f.raw(s.id, arg) }) },
 		"settings": func(string) {
 			s.f.mu.Lock()
 			what := "mode " + s.f.mode + " model " + s.f.model

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 
@@ -46,13 +46,32 @@ type fake struct {
 	model  string
 }
 
-// wire lets the agent write what no implementation would.
-type wire struct{ sync.Mutex }
+// wire lets the agent write what no implementation would, and when.
+type wire struct {
+	sync.Mutex
+	late []func() // to be done after the next answer
+}
 
 func (w *wire) Write(p []byte) (int, error) {
 	w.Lock()
 	defer w.Unlock()
-	return os.Stdout.Write(p)
+	n, err := os.Stdout.Write(p)
+	if late := w.late; len(late) > 0 && bytes.Contains(p, []byte(`"result"`)) {
+		w.late = nil
+		go func() {
+			for _, do := range late {
+				do()
+			}
+		}()
+	}
+	return n, err
+}
+
+// after does something once the next answer has gone out.
+func (w *wire) after(do func()) {
+	w.Lock()
+	defer w.Unlock()
+	w.late = append(w.late, do)
 }
 
 // held is the standard input from when it is free. A connection reads as soon
@@ -157,10 +176,9 @@ func (f *fake) LoadSession(ctx context.Context, r acp.LoadSessionRequest) (acp.L
 	for _, line := range lines[:len(lines)-1] {
 		_ = f.update(ctx, r.SessionId, acp.UpdateAgentMessageText(line))
 	}
-	go func() { // the last of it comes after the answer
-		time.Sleep(20 * time.Millisecond)
+	f.out.after(func() { // the last of it
 		_ = f.update(context.Background(), r.SessionId, acp.UpdateAgentMessageText(lines[len(lines)-1]))
-	}()
+	})
 	return acp.LoadSessionResponse{Modes: f.modes()}, nil
 }
 

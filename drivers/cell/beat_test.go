@@ -31,12 +31,7 @@ func TestARunStandsStillFromWhenItIsNotHeld(t *testing.T) {
 			return info.Size()
 		}
 		expect.Await(t, "it works", func() bool { return size() > 0 })
-		var before int64
-		expect.Await(t, "it stands still", func() bool {
-			before = size()
-			time.Sleep(200 * time.Millisecond)
-			return size() == before
-		})
+		before := expect.Rests(t, "it stands still", size)
 		expect.True(t, !time.Now().Before(until), "it stood still while it was held")
 		_, err := start("late")
 		expect.Fails(t, err, "a run starts after the time of all")

@@ -59,7 +59,9 @@ func churn(instance string) {
 					_, _ = os.Stderr.WriteString(err.Error() + "\n")
 					os.Exit(1)
 				}
-				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+				for range rand.IntN(20) {
+					_, _ = os.ReadDir("/proc") // at any instant of its life
+				}
 				switch rand.IntN(5) {
 				case 0:
 					_ = p.child.Signal(unix.SIGKILL)
@@ -107,8 +109,8 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		cmd.Stderr = &errs
 		expect.No(t, cmd.Start())
 		before := started()
-		expect.Await(t, "it starts cells", func() bool { return started() > before })
-		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
+		until := before + 1 + rand.IntN(10)
+		expect.Await(t, "it starts cells", func() bool { return started() >= until })
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if errs.Len() > 0 {

@@ -136,7 +136,7 @@ func stayBy(name, script string) attempt {
 		cmd := exec.Command(bash, "-c", script)
 		cmd.Env = append(os.Environ(), "MARK="+w.Mark)
 		_ = cmd.Start()
-		time.Sleep(200 * time.Millisecond) // the rest is for its children to do
+		_ = exec.Command("sleep", "0.2").Run() // the rest is for its children to do
 		return ""
 	}}
 }

@@ -249,13 +249,7 @@ func TestTheCellOfAKilledEngineFreezesAndIsSweptByTheNext(t *testing.T) {
 	expect.Await(t, "all three count", func() bool { return past(dir, [3]int64{}) })
 	_ = e.Process.Kill()
 	_ = e.Wait()
-	last := counted(dir)
-	expect.Await(t, "they stand still", func() bool {
-		before := last
-		last = counted(dir)
-		time.Sleep(10 * time.Millisecond)
-		return before == last && last == counted(dir)
-	})
+	expect.Rests(t, "they stand still", func() [3]int64 { return counted(dir) })
 	next := expect.Of(NewSupervisor(Options{Instance: instance}))(t)
 	defer next.Close()
 	n, err := newSupervisor(t).Sweep(t.Context())

@@ -8,8 +8,10 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"testing"
 
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/expect"
 )
 
 // actorEnv tells the test binary to be an agent that serves agentapi.
@@ -107,6 +109,16 @@ func (a *actor) add(role, text string) {
 	m := message{len(a.messages), role, text}
 	a.messages = append(a.messages, m)
 	a.event("message_update", map[string]any{"id": m.ID, "role": m.Role, "message": m.Content})
+}
+
+// comesTo waits for a status.
+func (a *actor) comesTo(t *testing.T, status string) {
+	t.Helper()
+	expect.Await(t, "status "+status, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.status == status
+	})
 }
 
 func (a *actor) set(status string) {

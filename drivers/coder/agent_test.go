@@ -165,15 +165,11 @@ func TestAStreamThatEndsIsOpenedAgain(t *testing.T) {
 // streamed waits until so many streams were opened.
 func (p *played) streamed(t *testing.T, n int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	expect.Await(t, fmt.Sprint(n, " streams"), func() bool {
 		p.mu.Lock()
-		opened := p.streams
-		p.mu.Unlock()
-		if opened >= n {
-			return
-		}
-		expect.Must(t, !time.Now().After(end), "%d streams", opened)
-	}
+		defer p.mu.Unlock()
+		return p.streams >= n
+	})
 }
 
 func TestABuildThatFailedIsToldInItsOwnWords(t *testing.T) {
@@ -217,9 +213,7 @@ func TestAStreamThatDoesNotOpenIsGivenUp(t *testing.T) {
 	p.deaf = 1
 	p.ws.LatestBuild.Status = codersdk.WorkspaceStatusStarting
 	w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
-	for asked := 0; asked == 0; time.Sleep(time.Millisecond) {
-		p.change(func() { asked = p.streams })
-	}
+	p.streamed(t, 1)
 	p.change(func() { p.ws.LatestBuild.Status = codersdk.WorkspaceStatusRunning })
 	w.await(fleet.Idle, "")
 }
@@ -289,11 +283,7 @@ func TestATaskFailsWhenItsAgentBeginsAnewWithoutAWord(t *testing.T) {
 	w.await(fleet.Idle, "")
 	p.begun = func(string) {
 		go func() { // it is at work, has said nothing, and another takes its place at once
-			for working := false; !working; time.Sleep(time.Millisecond) {
-				p.actor.mu.Lock()
-				working = p.status == "running"
-				p.actor.mu.Unlock()
-			}
+			p.comesTo(t, "running")
 			p.change(func() {
 				close(p.gone)
 				p.actor = newActor()

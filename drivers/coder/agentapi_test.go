@@ -51,17 +51,15 @@ type server struct {
 // counting waits until the agent's last words are of the work that goes on and on.
 func (s *server) counting(t *testing.T) {
 	t.Helper()
-	var got struct{ Messages []message }
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	expect.Await(t, "it counts", func() bool {
+		var got struct{ Messages []message }
 		resp := expect.Of(http.Get(s.url.JoinPath("messages").String()))(t)
 		err := json.NewDecoder(resp.Body).Decode(&got)
 		resp.Body.Close()
 		expect.No(t, err)
-		if last := got.Messages[len(got.Messages)-1]; strings.Contains(last.Content, "counted to") && !strings.Contains(last.Content, "interrupted") {
-			return
-		}
-		expect.Must(t, !time.Now().After(deadline), "it does not count: %+v", got)
-	}
+		last := got.Messages[len(got.Messages)-1].Content
+		return strings.Contains(last, "counted to") && !strings.Contains(last, "interrupted")
+	})
 }
 
 // realAgentapi is a deployment whose agent is behind a real agentapi.

@@ -35,6 +35,7 @@ type deployment struct {
 
 	dir      string
 	postgres *exec.Cmd
+	over     <-chan struct{} // closed at its end
 	dsn      string
 	front    *front
 
@@ -111,20 +112,23 @@ func (d *deployment) startPostgres() error {
 	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", d.dir,
 		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=200", "-c", "shared_buffers=32MB")
 	cmd.Dir, cmd.SysProcAttr = d.dir, as
-	var log strings.Builder
-	cmd.Stderr = &log
-	if _, err := start(cmd); err != nil {
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if d.over, err = start(cmd); err != nil {
 		return err
 	}
 	d.postgres = cmd
 	d.dsn = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			return conn.Close()
+	var said strings.Builder
+	for lines := bufio.NewScanner(log); lines.Scan(); said.WriteString(lines.Text() + "\n") {
+		if strings.Contains(lines.Text(), "ready to accept connections") {
+			go func() { _, _ = io.Copy(io.Discard, log) }()
+			return nil
 		}
 	}
-	return errors.New("postgres does not come up: " + log.String())
+	return errors.New("postgres does not come up: " + said.String())
 }
 
 func postgresBin() (string, error) {
@@ -245,11 +249,9 @@ func (d *deployment) shut() {
 	}
 	if d.postgres != nil {
 		_ = d.postgres.Process.Signal(os.Interrupt)
-		for range 100 {
-			if d.postgres.Process.Signal(syscall.Signal(0)) != nil {
-				break
-			}
-			time.Sleep(50 * time.Millisecond)
+		select {
+		case <-d.over:
+		case <-time.After(5 * time.Second):
 		}
 	}
 	if d.dir != "" {

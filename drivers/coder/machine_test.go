@@ -223,18 +223,13 @@ func (w *witness) was(status fleet.AgentStatus) bool {
 }
 
 // await waits for a state and a text in its reason.
-func (w *witness) await(status fleet.AgentStatus, reason string) fleet.Health {
+func (w *witness) await(status fleet.AgentStatus, reason string) (h fleet.Health) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if h := w.now(); h.Status == status && strings.Contains(h.Reason, reason) {
-			return h
-		}
-		if time.Now().After(deadline) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.t.Fatalf("no %s %q in %s", status, reason, fmt.Sprint(w.health))
-		}
-	}
+	expect.Await(w.t, fmt.Sprintf("%s %q", status, reason), func() bool {
+		h = w.now()
+		return h.Status == status && strings.Contains(h.Reason, reason)
+	})
+	return h
 }
 
 func (w *witness) emit(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
@@ -263,11 +258,8 @@ var noOptions codersdk.WorkspaceOptions
 // awaitGone waits until the workspace is deleted.
 func (m *machine) awaitGone(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	expect.Await(t, "the workspace is gone", func() bool {
 		_, err := m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions)
-		if err != nil && gone(explain("", err)) {
-			return
-		}
-		expect.Must(t, !time.Now().After(deadline), "the workspace is still there: %v", err)
-	}
+		return err != nil && gone(explain("", err))
+	})
 }

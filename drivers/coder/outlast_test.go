@@ -39,17 +39,19 @@ func TestWorkOutlivesItsEngine(t *testing.T) {
 		return w, r
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	p.begun = func(string) { // a slow way, and some work
-		time.Sleep(5 * time.Millisecond)
-		go func() {
-			time.Sleep(30 * time.Millisecond)
+	given := make(chan bool, 1)
+	p.begun = func(string) { given <- true }
+	finish := func() { // the work
+		expect.Await(t, "the work", func() bool {
 			p.actor.mu.Lock()
 			defer p.actor.mu.Unlock()
-			if p.cancel != nil {
-				close(p.cancel)
-				p.cancel = nil
+			if p.cancel == nil {
+				return false
 			}
-		}()
+			close(p.cancel)
+			p.cancel = nil
+			return true
+		})
 	}
 	const rounds = 50
 	ends := 0
@@ -60,28 +62,48 @@ func TestWorkOutlivesItsEngine(t *testing.T) {
 			return in
 		}
 		var out task.Outcome
+		begun, done := false, false
 		for ended, tries := false, 0; !ended; tries++ {
 			w, r := open()
 			w.await(fleet.Idle, "") // it takes what is under way for somebody's own until then
-			done := make(chan struct{})
+			over := make(chan struct{})
 			go func() {
-				defer close(done)
+				defer close(over)
 				got, err := w.Prompt(context.Background(), ask(w))
 				if ended = err == nil && got.Status == task.Succeeded; ended {
 					out = got
 				}
 			}()
-			cut := time.Duration(random.IntN(60)) * time.Millisecond
+			// The engine ends before its agent is given the work or while that is sent, during
+			// the work, or after it; what it left is over before the next is there, or soon after.
+			end := random.IntN(3)
 			if tries > 1 {
-				cut = time.Minute
+				end = 2
 			}
-			select {
-			case <-done:
-			case <-time.After(cut):
+			if end > 0 && !begun {
+				begun = <-given
+			}
+			if end == 2 {
+				if !done {
+					done = true
+					finish()
+				}
+				<-over
 			}
 			expect.No(t, w.Close())
-			<-done
+			<-over
 			_ = r.Close()
+			select {
+			case begun = <-given:
+			default:
+			}
+			if begun && !done {
+				if done = true; random.IntN(2) == 0 {
+					finish()
+				} else {
+					go finish()
+				}
+			}
 			ends++
 		}
 		expect.True(t, string(out.Output) == fmt.Sprintf(`{"text":"answer %d"}`, n), "round %d: %s", n, out.Output)

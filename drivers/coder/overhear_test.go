@@ -96,11 +96,7 @@ func TestAnAgentThatIsLeftAloneIsNotOverheard(t *testing.T) {
 	said := w.overheard()
 	w.await(fleet.Idle, "")
 	p.elsewhere(t, "say one")
-	for still := ""; still != "stable"; time.Sleep(time.Millisecond) {
-		p.actor.mu.Lock()
-		still = p.status
-		p.actor.mu.Unlock()
-	}
+	p.comesTo(t, "stable")
 	out, err := w.Prompt(context.Background(), w.prompt("say two"))
 	expect.True(t, err == nil && out.Status == task.Succeeded, "%+v %v", out, err)
 	expect.Is(t, said(), "message two", "said")

@@ -52,15 +52,13 @@ func realFleet(t *testing.T, dir string) *engine.Engine {
 	return e
 }
 
-func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Agent) bool) fleet.Agent {
+func awaitAgent(t *testing.T, e *engine.Engine, name string, ok func(a fleet.Agent) bool) (a fleet.Agent) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		a := expect.Of(e.Fleet.Agent(context.Background(), alice.Tenant, name))(t)
-		if ok(a) {
-			return a
-		}
-		expect.Must(t, !time.Now().After(deadline), "agent %+v", a)
-	}
+	expect.Await(t, "agent "+name, func() bool {
+		a = expect.Of(e.Fleet.Agent(context.Background(), alice.Tenant, name))(t)
+		return ok(a)
+	})
+	return a
 }
 
 func is(s fleet.AgentStatus) func(fleet.Agent) bool {
@@ -81,13 +79,10 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	expect.Is(t, a.WorkspaceID, m.workspace(t).ID.String(), "workspace")
 	_, err := e.Fleet.Create(ctx, alice, ask)
 	expect.True(t, core.AsError(err).Details["error"] == "AgentAlreadyExistsError", "a second one of the name: %v", err)
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	expect.Await(t, "both roles", func() bool {
 		roles, err := e.Fleet.Roles(ctx, alice.Tenant, m.project)
-		if err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36 {
-			break
-		}
-		expect.Must(t, !time.Now().After(deadline), "roles %+v, %v", roles, err)
-	}
+		return err == nil && len(roles) == 2 && roles[0].Name == "coder" && len(roles[0].ID) == 36
+	})
 	for _, c := range []struct {
 		q    core.Filter
 		want int

@@ -87,6 +87,15 @@ func (e *engines) end(by syscall.Signal) {
 	e.serving = nil
 }
 
+// endAfter ends the engine so when it has served for a time. before is called right before.
+func (e *engines) endAfter(d time.Duration, by syscall.Signal, before func()) {
+	e.t.Helper()
+	timer := time.AfterFunc(d, func() { before(); _ = e.serving.Process.Signal(by) })
+	defer timer.Stop()
+	_ = e.serving.Wait() // it was asked to
+	e.serving = nil
+}
+
 // value is a text field of the first record that has it.
 func value(out, name string) string {
 	_, rest, _ := strings.Cut(out, `"`+name+`":"`)
@@ -109,13 +118,10 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 	e := newEngines(t)
 	options := core.MustEncode(settings{URL: d.url(), TokenFile: tokenFile(t, d.token), Interrupt: "ctrl-c"})
 	e.serve()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	expect.Await(t, "the agent is made", func() bool {
 		_, err := e.run("agent", "create", w.name, "--project", w.project, "--runtime", "coder", "--options", string(options))
-		if err == nil {
-			break
-		}
-		expect.Must(t, !time.Now().After(deadline), "%v", err)
-	}
+		return err == nil
+	})
 	idle := func() bool { return value(e.ok("agent", "show", w.name, "-o", "json"), "status") == "idle" }
 	until := func(what string, ok func() bool) {
 		t.Helper()
@@ -143,13 +149,6 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 			return err == nil
 		})
 		for left := 1 + random.IntN(3); left > 0; left-- {
-			// Half are near the sending, which takes a second or two.
-			cut := time.Duration(random.IntN(8000)) * time.Millisecond
-			if random.IntN(2) == 0 {
-				cut /= 4
-			}
-			time.Sleep(cut)
-			stages[w.stage(text)]++
 			by := syscall.SIGKILL
 			if random.IntN(3) == 0 {
 				by = syscall.SIGTERM
@@ -157,9 +156,14 @@ func TestRealKillsAtAnyInstantSendNothingTwice(t *testing.T) {
 			} else {
 				kills++
 			}
-			e.end(by)
+			// Half are near the sending, which takes a second or two.
+			cut := time.Duration(random.IntN(8000)) * time.Millisecond
+			if random.IntN(2) == 0 {
+				cut /= 4
+			}
+			e.endAfter(cut, by, func() { stages[w.stage(text)]++ })
 			if random.IntN(3) == 0 { // the agent works on alone
-				time.Sleep(time.Duration(random.IntN(4000)) * time.Millisecond)
+				until(text+" is done without an engine", func() bool { at := w.stage(text); return at == "done" || at == "given" })
 			}
 			e.serve()
 		}

@@ -75,9 +75,7 @@ func TestRealBuildThatFailsShowsTheEndOfItsLog(t *testing.T) {
 		expect.Has(t, a.Reason, text, "the reason lacks")
 	}
 	log := ""
-	for deadline := time.Now().Add(time.Minute); log == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		log = logOf(t, e, m.name)
-	}
+	expect.Await(t, "its log", func() bool { log = logOf(t, e, m.name); return log != "" })
 	if !strings.Contains(log, "docker_image.main: Creating...\n") || !strings.Contains(log, "\nbye\n") || strings.Contains(log, "\x1b") || strings.Count(log, "bye") != 1 {
 		t.Errorf("log %q", log)
 	}

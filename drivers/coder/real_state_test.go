@@ -133,7 +133,7 @@ func TestRealStoppedWorkspaceIsOfflineUntilItIsStarted(t *testing.T) {
 	}
 	turn(codersdk.WorkspaceTransitionStop) // by somebody else
 	w.await(fleet.Offline, "stopped")
-	time.Sleep(time.Second) // it has no stream of its own now
+	expect.StillFor(t, time.Second, func() fleet.AgentStatus { return w.now().Status }, "it has no stream of its own now")
 	turn(codersdk.WorkspaceTransitionStart)
 	w.await(fleet.Idle, "")
 }
@@ -167,13 +167,7 @@ func TestRealDeleteDuringABuild(t *testing.T) {
 	expect.No(t, w.Close())
 	expect.No(t, r.Forget(context.Background(), rec))
 	m.awaitGone(t)
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if left, err := r.memories(); err == nil && len(left) == 0 {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("%+v is kept, %v", left, err)
-		}
-	}
+	expect.Await(t, "nothing is kept", func() bool { left, err := r.memories(); return err == nil && len(left) == 0 })
 }
 
 // A member may not cancel a build of this template: the deletion waits until

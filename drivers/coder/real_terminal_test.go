@@ -116,14 +116,9 @@ func (w *terminal) stage(text string) string {
 func (w *terminal) ask(text string) {
 	w.t.Helper()
 	body := expect.Of(json.Marshal(map[string]string{"type": "user", "content": text}))(w.t)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	expect.Await(w.t, "agentapi takes "+text, func() bool {
 		resp := expect.Of(http.Post("http://"+w.role.Listen+"/message", "application/json", bytes.NewReader(body)))(w.t)
 		resp.Body.Close()
-		if resp.StatusCode == http.StatusOK {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("agentapi does not take %q: %s", text, resp.Status)
-		}
-	}
+		return resp.StatusCode == http.StatusOK
+	})
 }

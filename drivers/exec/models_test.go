@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
@@ -82,7 +82,7 @@ tasks:
 		fmt.Println(`{"type":"result","status":"succeeded"}`)
 		if late {
 			for _, err := os.Stat("over"); err != nil; _, err = os.Stat("over") {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 			ask()
 		}

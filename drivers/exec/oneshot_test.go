@@ -75,11 +75,9 @@ func TestACommandIsNeverStartedUnasked(t *testing.T) {
 		ask(t, h, w.prompt("go"))
 	}
 	expect.Await(t, "it is idle", func() bool { l := w.last(); return l.Status == fleet.Idle && l.PID == 0 })
-	time.Sleep(300 * time.Millisecond) // a restart would come after 100 ms
-	data, err := os.ReadFile(runs)
-	if err != nil || strings.Count(string(data), "run") != 3 {
-		t.Errorf("it ran %d times for 3 prompts: %v", strings.Count(string(data), "run"), err)
-	}
+	ran := func() int { return strings.Count(string(expect.Of(os.ReadFile(runs))(t)), "run") }
+	expect.StillFor(t, 300*time.Millisecond, ran, "a restart, which would come after 100 ms")
+	expect.Is(t, ran(), 3, "runs for 3 prompts")
 }
 
 func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {

@@ -49,11 +49,12 @@ func TestALinkThatIsCutLosesAndRepeatsNothing(t *testing.T) {
 	in, outs, _ := p.Streams()
 	lines := bufio.NewScanner(outs)
 	const all = 300
+	cut := make(chan bool, all) // before more is said
 	go func() {
 		for i := range all {
 			fmt.Fprintln(in, "line", i)
 			if i%100 == 50 {
-				time.Sleep(20 * time.Millisecond)
+				<-cut
 			}
 		}
 	}()
@@ -62,6 +63,7 @@ func TestALinkThatIsCutLosesAndRepeatsNothing(t *testing.T) {
 			for _, pid := range b.keepers("link") {
 				_ = kill(pid)
 			}
+			cut <- true
 		}
 		if !lines.Scan() || lines.Text() != fmt.Sprintf("%d line %d", i+1, i) {
 			t.Fatalf("line %d: %q %v", i, lines.Text(), lines.Err())
@@ -76,8 +78,7 @@ func TestAProcessGoesOnWithoutALinkAndItsEndArrives(t *testing.T) {
 	o := collect(outs)
 	free := b.block()
 	fmt.Fprintln(in, "late") // it arrives with the link
-	time.Sleep(100 * time.Millisecond)
-	expect.Must(t, !p.Ended(), "it has ended")
+	expect.Still(t, p.Ended, "it has ended")
 	free()
 	x := p.Exit()
 	expect.True(t, x.Code == 7, "%v", x)

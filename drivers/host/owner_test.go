@@ -47,13 +47,6 @@ func (b *box) beats() int64 {
 	return info.Size()
 }
 
-// isStill reports whether it writes nothing for a time.
-func (b *box) isStill(d time.Duration) bool {
-	was := b.beats()
-	time.Sleep(d)
-	return b.beats() == was
-}
-
 const beating = "while :; do echo x >> beat; sleep 0.02; done"
 
 func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
@@ -72,7 +65,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	}()
 	defer func() { stop(); <-ended }()
 	b.await("the newer owner has it", func() bool { return next.Link("t_home", "box").State == host.Up })
-	expect.True(t, b.isStill(200*time.Millisecond), "what the former owner began goes on beside the newer one")
+	expect.Still(t, b.beats, "what the former owner began goes on beside the newer one")
 	expect.Has(t, p.Exit().Describe(), "newer owner")
 	refused := func(who *driver.Pool) {
 		t.Helper()
@@ -106,9 +99,9 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 		for _, pid := range b.keepers("") {
 			_ = kill(pid)
 		}
-		time.Sleep(100 * time.Millisecond)
 		return len(b.keepers("")) == 0
 	})
+	expect.Still(t, func() int { return len(b.keepers("")) }, "keepers")
 	again, stop := context.WithCancel(context.Background())
 	left := make(chan struct{})
 	late := b.owner(5, false)
@@ -131,8 +124,12 @@ func TestWhatRunsThereStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
 	b.own(pool)
 	p := b.start("sh", "-c", beating)
 	defer func() { _ = end(p) }()
-	works := func() bool { was := b.beats(); time.Sleep(50 * time.Millisecond); return b.beats() > was }
-	b.await("it works", works)
+	works := func(what string) {
+		t.Helper()
+		was := b.beats()
+		b.await(what, func() bool { return b.beats() > was })
+	}
+	works("it works")
 	b.leave()
 	pool = b.owner(2, true) // which ends it, and begins another while it may not run yet
 	hold(-time.Second)
@@ -140,20 +137,20 @@ func TestWhatRunsThereStandsStillWhileItsOwnersDataAreNotHeld(t *testing.T) {
 	hold(2 * time.Second)
 	q := b.start("sh", "-c", beating)
 	defer func() { _ = end(q) }()
-	b.await("it works", works)
-	b.await("it stands still", func() bool { return b.isStill(200 * time.Millisecond) })
+	works("it works")
+	expect.Rests(t, "it stands still", b.beats)
 	if state := b.state(); state != host.Up || q.Ended() {
 		t.Error(state, q.Ended())
 	}
 	hold(2 * time.Second)
-	b.await("it goes on", works)
+	works("it goes on")
 
 	// Without a link, too, and from then on until it is back.
 	free := b.block()
 	hold(time.Minute)
-	b.await("it stands still without a link", func() bool { return b.isStill(500 * time.Millisecond) })
+	expect.Rests(t, "it stands still without a link", b.beats)
 	free()
-	b.await("it goes on with the link", works)
+	works("it goes on with the link")
 	if q.Ended() {
 		t.Error(q.Exit().Describe())
 	}
@@ -187,7 +184,6 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 	b.await("the link is over", func() bool { return len(b.keepers("link")) == 0 })
 	expect.No(t, os.WriteFile(filepath.Join(dirs[0], "go"), nil, 0o600))
 	b.await("one has ended", func() bool { return there("said") })
-	time.Sleep(100 * time.Millisecond) // its last act was not its end
 
 	var kept []cell.Kept
 	fail := true

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/expect"
@@ -110,11 +109,11 @@ func TestWhatCameBeforeAnAnswerWasHandedOverBeforeIt(t *testing.T) {
 func TestARequestIsAnsweredOnce(t *testing.T) {
 	f := connect(t)
 	f.says(`{"jsonrpc":"2.0","id":"a-1","method":"ask","params":{"x":1}}`, `{"jsonrpc":"2.0","id":null,"method":"tell"}`, `{"jsonrpc":"2.0","method":"end"}`)
-	for n := 0; n < 3; time.Sleep(time.Millisecond) {
+	expect.Await(t, "all three are heard", func() bool {
 		f.mu.Lock()
-		n = len(f.heard)
-		f.mu.Unlock()
-	}
+		defer f.mu.Unlock()
+		return len(f.heard) == 3
+	})
 	f.heard[0].Reply(map[string]bool{"yes": true})
 	f.heard[0].Fail(Errorf(InternalError, "too late"))
 	f.heard[1].Reply("nobody asked")

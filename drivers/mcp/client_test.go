@@ -317,7 +317,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 		}
 		return pid != 0
 	})
-	time.Sleep(300 * time.Millisecond) // the call is under way, or just before: the answer is the same
+	// The call is under way, or just before: the answer is the same.
 	expect.No(t, syscall.Kill(pid, syscall.SIGKILL))
 	r := <-over
 	expect.True(t, r.Error != nil && r.Error.Code == "unavailable" && strings.Contains(r.Error.Message, "server everything"), "%+v", r.Error)

@@ -137,7 +137,8 @@ func TestAServerThatListsNoToolsIsBegunAnew(t *testing.T) {
 func TestAPersonsTimeIsNotTheServers(t *testing.T) {
 	h := impatient(t, "")
 	tk, a := h.asking(t, "hangs", "ask", "{}")
-	time.Sleep(1500 * time.Millisecond) // longer than the server has
+	status := func() task.Status { return expect.Of(h.eng.Tasks.Get(t.Context(), lab, tk.TaskID))(t).Status }
+	expect.StillFor(t, 1500*time.Millisecond, status, "for longer than the server has, the call")
 	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
 	expect.No(t, err)
 	r := h.over(t, tk)

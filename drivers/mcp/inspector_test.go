@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/builtin"
 	"swarmdeck/drivers/cell"
@@ -149,7 +148,6 @@ func (h *house) approveAll(t *testing.T) {
 			for _, a := range open {
 				_, _ = h.eng.Judge.Answer(ctx, by, a.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
 			}
-			time.Sleep(10 * time.Millisecond)
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/drivers/modelproxy"
@@ -157,11 +157,12 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var came atomic.Bool
 			r := newRig(t, upstream(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				fmt.Fprintf(w, "data: %s\n\n", c.call)
 				w.(http.Flusher).Flush()
-				time.Sleep(50 * time.Millisecond) // as it makes the rest of its answer
+				expect.Still(t, came.Load, "the agent has a call before the answer's end")
 				fmt.Fprintf(w, "data: %s\n\n", c.end)
 			}))
 			res, err := http.Post(r.url+c.path, "application/json", strings.NewReader(`{"model":"m","stream":true,"input":"x","contents":[]}`))
@@ -169,6 +170,7 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 			defer res.Body.Close()
 			first := make([]byte, 1)
 			_, err = io.ReadFull(res.Body, first)
+			came.Store(true)
 			r.no(err)
 			expect.Is(t, r.count(), 2, "the agent has a call before the answer is on record")
 			rest, err := io.ReadAll(res.Body)

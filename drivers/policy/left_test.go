@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"swarmdeck/expect"
 )
 
 // held is what this process holds of what programs could leave behind.
@@ -35,16 +36,11 @@ func holdings(t testing.TB) held {
 func nothingLeft(t testing.TB, before held, marks ...string) {
 	t.Helper()
 	const slack = 8 << 20 // bytes
-	var now held
-	var named []string
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		now, named = holdings(t), naming(marks)
-		if now.files <= before.files && now.routines <= before.routines && now.children <= before.children &&
-			now.memory <= before.memory+slack && len(named) == 0 {
-			return
-		}
-	}
-	t.Errorf("before %+v, after %+v; processes left: %q", before, now, named)
+	expect.Await(t, fmt.Sprintf("no more is held than before, %+v, and no process names %q", before, marks), func() bool {
+		now := holdings(t)
+		return now.files <= before.files && now.routines <= before.routines && now.children <= before.children &&
+			now.memory <= before.memory+slack && len(naming(marks)) == 0
+	})
 }
 
 // children are the processes that this one started, ended or not.

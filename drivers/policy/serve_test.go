@@ -38,7 +38,8 @@ func TestAReleasedProgramEndsThoughItIsAskedAllTheTime(t *testing.T) {
 	expect.Await(t, "answers", func() bool { return asked.Load() > 100 })
 	for range 10 {
 		r.Release(p)
-		time.Sleep(5 * time.Millisecond)
+		until := asked.Load() + 20
+		expect.Await(t, "more answers", func() bool { return asked.Load() > until })
 	}
 	stop()
 	all.Wait()
@@ -107,11 +108,12 @@ func TestAfterCloseAPersonIsAsked(t *testing.T) {
 		before := holdings(t)
 		p := program(sh, "while read line; do echo '"+yes+"'; done\n")
 		p.Serve = stays
+		var asked atomic.Int64
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() { r.Decide(t.Context(), p, []byte("{}")) })
+			all.Go(func() { asked.Add(1); r.Decide(t.Context(), p, []byte("{}")) })
 		}
-		time.Sleep(30 * time.Millisecond)
+		expect.Await(t, "all have asked", func() bool { return asked.Load() == 20 })
 		expect.No(t, r.Close())
 		all.Wait()
 		got := r.Decide(t.Context(), p, []byte("{}"))

@@ -121,13 +121,14 @@ func churn(ctx context.Context, st store.Store, ack func(string)) error {
 	defer wg.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	pace := make(chan struct{}, 1) // of who reads
 	wg.Go(func() { errs <- b.Run(ctx) })
 	for _, opt := range []bus.SubscribeOptions{{Mailbox: "bob"}, {Pattern: "job.>", Name: "worker", From: 1}} {
 		s, err := b.Subscribe(ctx, acme, opt)
 		if err != nil {
 			return err
 		}
-		wg.Go(func() { errs <- follow(ctx, s, ack) })
+		wg.Go(func() { errs <- follow(ctx, s, pace, ack) })
 	}
 	for p := range 32 {
 		wg.Go(func() {
@@ -142,6 +143,12 @@ func churn(ctx context.Context, st store.Store, ack func(string)) error {
 					return
 				}
 				ack("sent " + m.MessageID + " " + string(m.Payload))
+				if n%10 == 0 {
+					select {
+					case pace <- struct{}{}:
+					default:
+					}
+				}
 			}
 		})
 	}
@@ -149,15 +156,19 @@ func churn(ctx context.Context, st store.Store, ack func(string)) error {
 }
 
 // follow reads a message now and then, so that most stay in flight.
-func follow(ctx context.Context, s *bus.Subscription, ack func(string)) error {
+func follow(ctx context.Context, s *bus.Subscription, pace <-chan struct{}, ack func(string)) error {
 	for {
+		select {
+		case <-pace:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 		d, err := s.Next(ctx)
 		if err != nil {
 			return err
 		}
 		ack("got " + d.Message.MessageID)
 		d.Ack()
-		time.Sleep(time.Millisecond)
 	}
 }
 

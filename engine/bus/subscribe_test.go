@@ -3,10 +3,10 @@ package bus_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
@@ -60,7 +60,7 @@ func TestCloseEndsAWaitingNext(t *testing.T) {
 		_, err := s.Next(context.Background())
 		done <- err
 	}()
-	time.Sleep(5 * time.Millisecond)
+	runtime.Gosched() // it waits by now; if not, the test still holds
 	r.No(s.Close())
 	expect.Is(t, code(<-done), core.Conflict)
 }

@@ -29,11 +29,13 @@ type thorough struct{ witness }
 
 const tookLong = 12 * time.Second
 
+// Began takes its time, in a bubble.
 func (o *thorough) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Observed, error) {
 	time.Sleep(tookLong)
 	return o, nil
 }
 
+// Ended takes its time, in a bubble.
 func (o *thorough) Ended(context.Context, task.Outcome) error {
 	time.Sleep(tookLong)
 	return nil
@@ -61,6 +63,7 @@ func (o *notes) Began(context.Context, fleet.Agent, task.Task, string) (fleet.Ob
 	return o, nil
 }
 
+// Judged takes its time, in a bubble.
 func (o *notes) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error {
 	tx.OnCommit(func() {
 		time.Sleep(50 * time.Millisecond) // long enough for an agent that is woken too soon
@@ -70,16 +73,16 @@ func (o *notes) Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error
 }
 
 func TestAnAgentHearsAnAnswerOnceItsDecisionIsNoted(t *testing.T) {
-	seen := &notes{}
-	w := newWatched(t, seen)
-	answers := make(chan fleet.ToolAnswer, 1)
-	w.rt.does(call(write, answers))
-	w.create("bob")
-	tk := w.assign("bob", "x")
-	expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}))(t)
-	w.result(tk.TaskID)
-	i, j := slices.Index(seen.lines, "deny c1"), slices.Index(seen.lines, "answered c1 deny")
-	if i < 0 || j < i {
-		t.Errorf("the record is told: %q", seen.lines)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		seen := &notes{}
+		w := newWatched(t, seen)
+		answers := make(chan fleet.ToolAnswer, 1)
+		w.rt.does(call(write, answers))
+		w.create("bob")
+		tk := w.assign("bob", "x")
+		expect.Of(w.judge.Answer(t.Context(), alice, w.approval().ApprovalID, judge.Answer{Reason: "not there"}))(t)
+		w.result(tk.TaskID)
+		i, j := slices.Index(seen.lines, "deny c1"), slices.Index(seen.lines, "answered c1 deny")
+		expect.True(t, i >= 0 && j >= i, "the record is told: %q", seen.lines)
+	})
 }

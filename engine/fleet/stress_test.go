@@ -61,7 +61,8 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 	for i := range 12 {
 		hands := w.hands(time.Minute, uint64(i))
-		time.Sleep(time.Duration(10+i*i) * time.Millisecond)
+		until := w.counted() + 10 + i*i
+		w.Await("they have done more", func() bool { return w.counted() >= until })
 		w.crash()
 		hands.Wait()
 		w.Open()
@@ -85,6 +86,11 @@ func TestCrashAnywhere(t *testing.T) {
 		return true
 	})
 	w.consistent()
+}
+
+// counted is how many events the log has.
+func (w *world) counted() int {
+	return expect.Of(w.Ledger.List(w.T.Context(), home, core.Filter{}))(w.T).Info.Total
 }
 
 var names = []string{"a", "b", "c", "d"}

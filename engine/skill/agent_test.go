@@ -90,15 +90,14 @@ func (d *desk) result(id string) task.Result {
 }
 
 // child waits for the skill's child, at the status.
-func (d *desk) child(parent string, status task.Status) task.Task {
+func (d *desk) child(parent string, status task.Status) (child task.Task) {
 	d.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	expect.Await(d.t, "a child at "+string(status), func() bool {
 		tree := expect.Of(d.tasks.Tree(d.t.Context(), office, parent))(d.t)
-		if n := len(tree); n > 1 && tree[n-1].Status == status {
-			return tree[n-1]
-		}
-		expect.Must(d.t, !time.Now().After(end), "no child at %s: %+v", status, tree)
-	}
+		child = tree[len(tree)-1]
+		return len(tree) > 1 && child.Status == status
+	})
+	return child
 }
 
 // deskRunner is the swarm's runner of both kinds.

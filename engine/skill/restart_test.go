@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -289,7 +290,7 @@ func churn(ctx context.Context, t testing.TB, st store.Store, ack func(string)) 
 			for ctx.Err() == nil {
 				a, err := w.skills.Invoke(ctx, alice, skill.Invoke{Skill: fmt.Sprint("step-", long-1)})
 				if isCode(err, core.Conflict) { // as many as there may be
-					time.Sleep(time.Millisecond)
+					runtime.Gosched()
 					continue
 				}
 				if err == nil {

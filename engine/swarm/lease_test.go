@@ -222,6 +222,7 @@ type slowRunner struct {
 	takes time.Duration
 }
 
+// Start takes its time, in a bubble.
 func (r slowRunner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	time.Sleep(r.takes)
 	return r.fakeRunner.Start(ctx, job)

@@ -26,7 +26,7 @@ func TestAnOwnerOfWhoseTenantsOneMovesAwayKeepsTheOthers(t *testing.T) {
 	l := expect.Of(db.Leave(t.Context(), acme))(t)
 	expect.No(t, errors.Join(l.Hold(t.Context()), l.Gone(t.Context(), store.AwayError{Tenant: acme, Moved: true, Copy: "x", Place: "there"})))
 	l.End()
-	time.Sleep(3 * lease)
+	expect.StillFor(t, 3*lease, func() *error { return lost.Load() }, "what is told as lost")
 	var away *store.AwayError
 	err := db.Update(t.Context(), acme, put("k", "w"))
 	expect.True(t, errors.As(err, &away) && away.Place == "there", "an update of the one that moved: %v", err)

@@ -54,12 +54,13 @@ func (s *stopped) goOn() {
 // onTheWay waits until a commit stands still.
 func (s *stopped) onTheWay() {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if s.cluster.SQL(s.t, s.name, "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%swarmdeck_commit%' and pid <> pg_backend_pid()") == "1" {
-			return
-		}
-	}
-	s.t.Fatal("no commit is on its way")
+	s.counts("pg_stat_activity where wait_event_type = 'Lock' and query like '%swarmdeck_commit%' and pid <> pg_backend_pid()")
+}
+
+// counts waits until there is one row of it.
+func (s *stopped) counts(of string) {
+	s.t.Helper()
+	expect.Await(s.t, "one of "+of, func() bool { return s.cluster.SQL(s.t, s.name, "select count(*) from "+of) == "1" })
 }
 
 // two has one update on its way and another run on top of it. What became of them
@@ -127,9 +128,7 @@ func TestACommitWhoseAnswerIsLostCarriesWhatRanOnIt(t *testing.T) {
 	s.onTheWay()
 	r.mute.Store(true)
 	s.goOn()
-	for s.cluster.SQL(t, s.name, "select count(*) from kv where key = 'first'") != "1" {
-		time.Sleep(5 * time.Millisecond)
-	}
+	s.counts("kv where key = 'first'")
 	go func() {
 		second <- db.Update(t.Context(), acme, func(tx store.Tx) error { close(ran); return put("second", "v")(tx) })
 	}()

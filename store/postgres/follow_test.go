@@ -39,7 +39,7 @@ func follow(t *testing.T, db *postgres.DB, dsn string) *followed {
 		})
 	})
 	t.Cleanup(func() { cancel(); over.Wait(); closed(t, f.read) })
-	time.Sleep(2 * time.Second) // it has looked once, and listens where it can
+	f.commit() // it has looked once, and listens where it can
 	return f
 }
 
@@ -68,7 +68,6 @@ func (f *followed) median() time.Duration {
 	var took []time.Duration
 	for range 11 {
 		took = append(took, f.commit())
-		time.Sleep(60 * time.Millisecond)
 	}
 	slices.Sort(took)
 	f.t.Logf("a commit is seen after %v, at most %v", took[5], took[10])

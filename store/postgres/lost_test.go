@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"swarmdeck/expect"
 	"swarmdeck/store/postgres"
@@ -145,12 +144,16 @@ func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
 			}
 		})
 	}
+	more := func() {
+		until := good.Load() + 20
+		expect.Await(t, "more is committed", func() bool { return good.Load() >= until || t.Failed() })
+	}
 	for range 3 {
-		time.Sleep(150 * time.Millisecond)
+		more()
 		cluster.Kill(t)
 		cluster.Run(t)
 	}
-	time.Sleep(100 * time.Millisecond)
+	more()
 	close(stop)
 	wg.Wait()
 	if have, n := keys(t, db); int64(len(have)) != good.Load() || n != good.Load() {

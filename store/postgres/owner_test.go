@@ -61,15 +61,11 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 			}
 		})
 	}
-	for {
+	expect.Await(t, "100 commits", func() bool {
 		mu.Lock()
-		enough := len(good) > 100
-		mu.Unlock()
-		if enough {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer mu.Unlock()
+		return len(good) > 100
+	})
 	expect.No(t, newer.Update(t.Context(), acme, put("newer", "v")))
 	wg.Wait()
 	have, n := keys(t, newer)
@@ -103,10 +99,9 @@ func TestALeaseIsRenewedWhileItsOwnerIsThere(t *testing.T) {
 	defer closed(t, second)
 	defer closed(t, first)
 	expect.No(t, errors.Join(first.CreateTenant(t.Context(), acme), first.Update(t.Context(), acme, put("k", "v"))))
-	for end := time.Now().Add(3 * lease); time.Now().Before(end); time.Sleep(lease / 10) {
-		err := second.Update(t.Context(), acme, put("l", "v"))
-		expect.Must(t, errors.Is(err, store.ErrLocked), "while the first is there: %v", err)
-	}
+	locked := func() bool { return errors.Is(second.Update(t.Context(), acme, put("l", "v")), store.ErrLocked) }
+	expect.True(t, locked(), "another takes it from its owner")
+	expect.StillFor(t, 3*lease, locked, "it is its owner's")
 }
 
 func TestMigrationsRunOncePerTenant(t *testing.T) {

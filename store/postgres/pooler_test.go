@@ -44,12 +44,8 @@ func TestAPoolerThatIsKilledLosesNothing(t *testing.T) {
 		})
 	}
 	more := func() {
-		for before, end := good.Load(), time.Now().Add(30*time.Second); good.Load() < before+20; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Error("nothing is committed any more")
-				return
-			}
-		}
+		until := good.Load() + 20
+		expect.Await(t, "more is committed", func() bool { return good.Load() >= until || t.Failed() })
 	}
 	for round := range 6 {
 		more()

@@ -112,7 +112,14 @@ func fill(t testing.TB, st store.Store) {
 type writer struct {
 	mu   sync.Mutex
 	good map[string]string
+	n    int // of what was acknowledged
 	err  error
+}
+
+func (w *writer) wrote() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.n
 }
 
 func write(ctx context.Context, st store.Store, all *sync.WaitGroup) *writer {
@@ -133,6 +140,7 @@ func write(ctx context.Context, st store.Store, all *sync.WaitGroup) *writer {
 					return
 				}
 				w.good[fmt.Sprintf("live/%x", key)] = value
+				w.n++
 				w.mu.Unlock()
 			}
 		})
@@ -201,7 +209,11 @@ func TestAMoveLosesNothingThatWasAcknowledged(t *testing.T) {
 		mark, gone := marks("live")
 		proved := 0
 		_, err := transfer.Move(t.Context(), a, b, mark, gone, transfer.Options{
-			Rest: func(context.Context) error { time.Sleep(200 * time.Millisecond); return nil },
+			Rest: func(context.Context) error {
+				until := w.wrote() + 20
+				expect.Await(t, "more is written", func() bool { return w.wrote() >= until })
+				return nil
+			},
 			Prove: func(ctx context.Context, moment store.Tx, copied store.Store) error {
 				proved++
 				return copied.View(ctx, acme, func(tx store.Tx) error {

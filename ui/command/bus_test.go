@@ -161,15 +161,10 @@ func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
 		go func() { done <- command.Run(ctx, &env, split(t, line)) }()
 		for i := 10*run + 1; i < 10*run+4; i++ {
 			d.line(fmt.Sprintf(`bus publish new.news '{"n":%d}'`, i))
-			for {
-				text, err := os.ReadFile(out.Name())
-				d.no(err)
-				if strings.Contains(string(text), fmt.Sprintf(`{"n":%d}`, i)) && strings.Contains(string(text), `{"n":0}`) {
-					break
-				}
-				expect.Must(t, ctx.Err() == nil, "%s: %d does not come\n%s", line, i, text)
-				time.Sleep(5 * time.Millisecond)
-			}
+			expect.Await(t, fmt.Sprint(line, ": ", i), func() bool {
+				text := string(expect.Of(os.ReadFile(out.Name()))(t))
+				return strings.Contains(text, fmt.Sprintf(`{"n":%d}`, i)) && strings.Contains(text, `{"n":0}`)
+			})
 		}
 		cancel()
 		expect.Is(t, <-done, 130, line, "exit")

@@ -196,16 +196,16 @@ func (d *deck) until(line, field, want string) map[string]any {
 }
 
 // untilIt runs a line until its last object is as wanted.
-func (d *deck) untilIt(line, want string, is func(map[string]any) bool) map[string]any {
+func (d *deck) untilIt(line, want string, is func(map[string]any) bool) (last map[string]any) {
 	d.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; {
+	expect.Await(d.t, line+": "+want, func() bool {
 		all := d.objects(line)
-		if len(all) > 0 && is(all[len(all)-1]) {
-			return all[len(all)-1]
+		if len(all) > 0 {
+			last = all[len(all)-1]
 		}
-		expect.Must(d.t, !time.Now().After(end), "%s: not that %s: %v", line, want, all)
-		time.Sleep(10 * time.Millisecond)
-	}
+		return len(all) > 0 && is(last)
+	})
+	return last
 }
 
 func str(v any) string { s, _ := v.(string); return s }

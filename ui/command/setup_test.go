@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"swarmdeck/expect"
 )
@@ -53,21 +52,16 @@ func TestAnEmergencyStopHoldsWhatRunsInATree(t *testing.T) {
 	made := d.object("agent create ada --project web --dir repo --tree " + lined)
 	at := func(name string) string { return filepath.Join(str(made["dir"]), name) }
 	size := func() int { text, _ := os.ReadFile(at("n")); return len(text) }
-	moves := func(want bool) {
+	moves := func() {
 		t.Helper()
 		was := size()
-		for begun := time.Now(); size() == was && time.Since(begun) < time.Minute; {
-			if time.Sleep(10 * time.Millisecond); !want && time.Since(begun) > 300*time.Millisecond {
-				return
-			}
-		}
-		expect.Is(t, size() > was, want, "the setup moves")
+		expect.Await(t, "the setup moves", func() bool { return size() > was })
 	}
-	moves(true)
+	moves()
 	d.line("estop on --reason test")
-	moves(false)
+	expect.Still(t, size, "the setup moves")
 	d.line("estop off --reason test")
-	moves(true)
+	moves()
 	d.no(os.WriteFile(at("go"), nil, 0o600))
 	d.until("task list --kind tree.setup", "status", "succeeded")
 }
@@ -89,13 +83,9 @@ agents:
 	expect.True(t, slices.Contains(got, "created tree web"), "%q", got)
 	d.until("task list --kind tree.setup", "status", "failed")
 	failed := d.objects("task list --kind tree.setup")
-	var trouble string
-	for end := time.Now().Add(10 * time.Second); trouble == "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		for _, at := range d.eng.Health.Of("t_one") {
-			trouble = at.String()
-		}
-	}
-	expect.Has(t, trouble, fmt.Sprintf("task retry %v", failed[0]["task_id"]), "trouble")
+	expect.Await(t, "trouble that says what to do", func() bool {
+		return strings.Contains(fmt.Sprint(d.eng.Health.Of("t_one")), fmt.Sprintf("task retry %v", failed[0]["task_id"]))
+	})
 	text := d.line("review show ada")
 	expect.True(t, strings.Contains(text, "setup     not done") && strings.Contains(text, "1  test -f may-go"), "%s", text)
 	given := d.objects("task list --kind agent.prompt")
@@ -103,11 +93,7 @@ agents:
 	d.no(os.WriteFile(filepath.Join(str(d.object("agent show ada")["dir"]), "may-go"), nil, 0o644))
 	d.line(fmt.Sprintf("task retry %v", failed[0]["task_id"]))
 	d.until("agent history ada", "status", "succeeded")
-	for end := time.Now().Add(10 * time.Second); len(d.eng.Health.Of("t_one")) > 0 && time.Now().Before(end); {
-		time.Sleep(50 * time.Millisecond)
-	}
-	left := d.eng.Health.Of("t_one")
-	expect.True(t, len(left) == 0, "still troubled: %v", left)
+	expect.Await(t, "end of the trouble", func() bool { return len(d.eng.Health.Of("t_one")) == 0 })
 	d.line("project tree web --none")
 	d.line("agent create bob --project web --dir repo --tree --task go -- sh -c 'read l; touch said'")
 	d.until("agent history bob", "status", "succeeded")
@@ -120,17 +106,9 @@ func TestASetupEndsWithItsAgent(t *testing.T) {
 	d.line("tenant create t_one")
 	d.line("project tree web --setup 'echo begun >begun; sleep 600'")
 	dir := str(d.object("agent create ada --project web --dir repo --tree -- cat")["dir"])
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
-			break
-		}
-	}
+	there := func(name string) bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	expect.Await(t, "the setup", func() bool { return there("begun") })
 	d.line("agent delete ada --yes --discard")
 	d.until("task list --kind tree.setup", "status", "failed")
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(dir); err != nil {
-			return
-		}
-	}
-	t.Error("the tree is still there")
+	expect.Await(t, "the tree is gone", func() bool { return !there("") })
 }

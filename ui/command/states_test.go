@@ -70,15 +70,15 @@ func TestACardIsOpenWhileTheStateBeforeItsCallIsCopied(t *testing.T) {
 	}
 	copying := func(want string) {
 		t.Helper()
-		for end, got := time.Now().Add(time.Minute), "unknown"; got != want; time.Sleep(10 * time.Millisecond) {
-			got = ""
+		expect.Await(t, "troubles say of the copy: "+want, func() bool {
+			got := ""
 			for _, trouble := range d.objects("tenant troubles") {
 				if _, how, ok := strings.Cut(str(trouble["reason"]), "are being kept before its call, since "); ok {
 					_, got, _ = strings.Cut(how, ", ")
 				}
 			}
-			expect.Must(t, !time.Now().After(end), "troubles say %q of the copy, want %q", got, want)
-		}
+			return got == want
+		})
 	}
 	copying("3 of 7 files are copied")
 	out := d.line("tenant troubles")

@@ -128,19 +128,15 @@ func (d *desk) says(lines ...string) {
 // hears waits for a text that was not heard yet.
 func (d *desk) hears(text string) {
 	d.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
+	expect.Await(d.t, text, func() bool {
 		d.mu.Lock()
-		fresh := d.out.String()[d.seen:]
-		i := strings.Index(fresh, text)
+		defer d.mu.Unlock()
+		i := strings.Index(d.out.String()[d.seen:], text)
 		if i >= 0 {
 			d.seen += i + len(text)
 		}
-		d.mu.Unlock()
-		if i >= 0 {
-			return
-		}
-		expect.Must(d.t, !time.Now().After(end), "did not hear %q in:\n%s", text, fresh)
-	}
+		return i >= 0
+	})
 }
 
 func (d *desk) leaves() {

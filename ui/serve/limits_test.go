@@ -381,12 +381,8 @@ func TestAThousandSessionsLeaveNothing(t *testing.T) {
 	for range 100 {
 		batch()
 	}
-	var g2, f2 int
-	var h2 uint64
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if g2, f2, h2 = level(); g2 <= goroutines && f2 <= files && h2 < heap+1<<20 {
-			break
-		}
-		expect.Must(t, !time.Now().After(end), "%d goroutines, %d files, %d bytes; before %d, %d, %d", g2, f2, h2, goroutines, files, heap)
-	}
+	expect.Await(t, fmt.Sprintf("no more than %d goroutines, %d files, %d bytes", goroutines, files, heap), func() bool {
+		g, f, h := level()
+		return g <= goroutines && f <= files && h < heap+1<<20
+	})
 }

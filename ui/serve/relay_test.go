@@ -407,10 +407,5 @@ func TestAHundredRelaysLeaveNothing(t *testing.T) {
 	for range 20 {
 		batch()
 	}
-	for end := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > quiet; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), quiet, buf[:runtime.Stack(buf, true)])
-		}
-	}
+	expect.Await(t, fmt.Sprintf("no more than %d goroutines", quiet), func() bool { return runtime.NumGoroutine() <= quiet })
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -45,7 +46,9 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 				case <-stored:
 				}
 			}
-			time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+			for range r.IntN(2000) { // at any instant of the next
+				runtime.Gosched()
+			}
 			p.mu.Lock()
 			if n := len(p.workers); n > 0 && kill(p.workers[r.IntN(n)]) {
 				kills++

@@ -256,23 +256,17 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 	for i, cut := range []time.Duration{0, 5, 10, 20, 40, 60, 80, 100, 150} {
 		dest := filepath.Join(p.base, fmt.Sprintf("fork-%d", i))
 		id := fmt.Sprintf("r%d", i)
-		cmd := exec.Command("/proc/self/exe", p.d.opt.Dir, id, snap.ExternalRef.ID, p.root, dest)
+		ctx, end := context.WithTimeout(t.Context(), cut*time.Millisecond) // any time will do
+		cmd := exec.CommandContext(ctx, "/proc/self/exe", p.d.opt.Dir, id, snap.ExternalRef.ID, p.root, dest)
 		cmd.Env = append(os.Environ(), victim+"=1")
-		expect.No(t, cmd.Start())
-		time.Sleep(cut * time.Millisecond) // any time will do
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_ = cmd.Run()
+		end()
 		if _, err := os.Lstat(dest); err == nil && read(t, filepath.Join(dest, "a")) != "changed" {
 			t.Errorf("%d: half a worktree", i)
 		}
 		// A git that the killed one began may be at work for a moment yet: like
 		// the controller, this tries again.
-		_, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest)
-		for end := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(end); {
-			time.Sleep(100 * time.Millisecond)
-			_, err = p.d.Restore(t.Context(), tenant, id, snap, r, dest)
-		}
-		expect.No(t, err, i)
+		expect.Await(t, id+" is restored", func() bool { _, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest); return err == nil })
 		expect.Is(t, p.git(dest, "status", "--porcelain"), "M a", i)
 	}
 	left, _ := filepath.Glob(filepath.Join(p.base, ".swarmdeck*"))

@@ -212,7 +212,6 @@ func (o outside) Act(_ context.Context, j control.Job) (control.Seen, error) {
 				return control.Seen{}, err
 			}
 		}
-		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 		if err := os.WriteFile(path, []byte(half), 0o600); err != nil {
 			return control.Seen{}, err
 		}

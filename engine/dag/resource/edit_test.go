@@ -10,8 +10,8 @@ import (
 	"swarmdeck/expect"
 )
 
-// worked records that ada was told something, called a tool and got a result, and
-// returns these events.
+// worked records, in a bubble, that ada was told something, called a tool and got a
+// result, and returns these events.
 func (r *rig) worked() (said, called, got string) {
 	r.T.Helper()
 	x := dag.NewTranscript("r-1", dag.RunInfo{AgentID: "ada"}, time.Now())

@@ -48,7 +48,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 	})
 }
 
-// began records that a run of ada began, and returns that event.
+// began records, in a bubble, that a run of ada began, and returns that event.
 func (r *rig) began(run string) string {
 	r.T.Helper()
 	e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: "ada"}, &dag.RunStarted{Reason: "user"})
@@ -59,8 +59,8 @@ func (r *rig) began(run string) string {
 	return e.EventID
 }
 
-// says records what an agent was told in a run of its own, and returns that
-// event.
+// says records, in a bubble, what an agent was told in a run of its own, and returns
+// that event.
 func (r *rig) says(agent, text string) string {
 	r.T.Helper()
 	at := dag.At(time.Now())
@@ -172,6 +172,7 @@ func (s *shelf) Look(_ context.Context, name string) (dag.Resource, error) {
 
 func (s *shelf) Probe(context.Context, dag.Resource) (dag.Liveness, error) { return dag.Alive, nil }
 
+// Snapshot takes its time, in a bubble.
 func (s *shelf) Snapshot(_ context.Context, _, id string, r dag.Resource, last *dag.ExtRef) (Taken, error) {
 	time.Sleep(time.Duration(s.takes.Load()))
 	s.mu.Lock()
