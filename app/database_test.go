@@ -31,9 +31,8 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	beside := newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	at := need
 	at.NoWait = true
-	if _, err := beside.open(t.Context(), at); !errors.As(err, new(store.LockedError)) {
-		t.Errorf("beside another process of this machine: %v", err)
-	}
+	_, err = beside.open(t.Context(), at)
+	expect.True(t, errors.As(err, new(store.LockedError)), "beside another process of this machine: %v", err)
 	expect.No(t, first.close())
 	// Again, from here and from a machine that has another key.
 	eng = expect.Of(first.open(t.Context(), need))(t)
@@ -44,9 +43,8 @@ func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	path, second := point()
 	need.Data = path
 	var untrusted *audit.UntrustedError
-	if _, err := second.open(t.Context(), need); !errors.Is(err, store.ErrUnusable) || !errors.As(err, &untrusted) {
-		t.Fatalf("without a key that the log trusts: %v", err)
-	}
+	_, err = second.open(t.Context(), need)
+	expect.Must(t, errors.Is(err, store.ErrUnusable) && errors.As(err, &untrusted), "without a key that the log trusts: %v", err)
 	expect.No(t, second.close())
 	trusting := need
 	trusting.Data = firstPath

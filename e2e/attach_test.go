@@ -69,9 +69,8 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		expect.No(t, cmd.Run())
 		write.Close()
 		var left bytes.Buffer
-		if _, err := left.ReadFrom(read); err != nil || left.String() != "for the next one\n" {
-			t.Errorf("a command that reads nothing left %q, %v", left.String(), err)
-		}
+		_, err = left.ReadFrom(read)
+		expect.True(t, err == nil && left.String() == "for the next one\n", "a command that reads nothing left %q, %v", left.String(), err)
 	})
 	t.Run("with their errors and exit codes", func(t *testing.T) {
 		code, out, stderr := u.run("agent", "show", "nobody", "-o", "json")
@@ -260,9 +259,8 @@ func TestAWriteCutOffByAKillIsNotRepeated(t *testing.T) {
 	s.see(`sleep 60`)
 	expect.No(t, s.cmd.Process.Kill())
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`) {
-		t.Errorf("exit %d %s", code, stderr.String())
-	}
+	code := cmd.ProcessState.ExitCode()
+	expect.True(t, code == 1 && strings.Contains(stderr.String(), `"code":"UNAVAILABLE"`), "exit %d %s", code, stderr.String())
 	expect.Is(t, strings.Count(u.ok("task", "list", "-o", "json"), "\n"), 1)
 }
 

@@ -77,8 +77,7 @@ func fill(b *testing.B, data string, n int) {
 	sealer := expect.Of(audit.OpenSealer(data + ".key"))(b)
 	db := expect.Of(store.Open(data, store.Options{Seal: sealer.Seal}))(b)
 	defer db.Close()
-	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, Runners: map[string]swarm.Runner{"exec.run": echoed{}}})
-	expect.No(b, err)
+	e := expect.Of(engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, Runners: map[string]swarm.Runner{"exec.run": echoed{}}}))(b)
 	defer e.Close()
 	by := core.Caller{Tenant: "t_bench", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 	expect.Of(e.Swarm.CreateTenant(b.Context(), by, by.Tenant))(b)

@@ -58,16 +58,13 @@ func TestTheProgramServesCADByPipe(t *testing.T) {
 	v := cut["volume"].(float64)
 	expect.True(t, v >= 717 && v <= 720, "%v", cut)
 	c.ask("file.export", `{"file_path":"part.step"}`)
-	if data, err := os.ReadFile(filepath.Join(u.home, "part.step")); err != nil || !strings.HasPrefix(string(data), "ISO-10303-21;") {
-		t.Errorf("%.40s: %v", data, err)
-	}
+	data, err := os.ReadFile(filepath.Join(u.home, "part.step"))
+	expect.True(t, err == nil && strings.HasPrefix(string(data), "ISO-10303-21;"), "%.40s: %v", data, err)
 	expect.No(t, in.Close())
-	if rest, err := io.ReadAll(c.out); err != nil || len(rest) > 0 {
-		t.Errorf("%s: %v", rest, err)
-	}
+	rest, err := io.ReadAll(c.out)
+	expect.True(t, err == nil && len(rest) == 0, "%s: %v", rest, err)
 	expect.No(t, cmd.Wait())
-	_, err := os.Stat(u.data())
-	expect.Fails(t, err, "it opened a data file")
+	expect.Fails(t, expect.Fault(os.Stat(u.data())), "it opened a data file")
 }
 
 func TestTheCADEnvironmentRefusesWhatItCanNotServe(t *testing.T) {

@@ -72,8 +72,7 @@ func cadEngine(b *testing.B) *engine.Engine {
 	path := filepath.Join(b.TempDir(), "bench.db")
 	sealer := expect.Of(audit.OpenSealer(path + ".key"))(b)
 	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(b)
-	e, err := engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: workers, CADDir: filepath.Join(b.TempDir(), "files")})
-	expect.No(b, err)
+	e := expect.Of(engine.Open(b.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: workers, CADDir: filepath.Join(b.TempDir(), "files")}))(b)
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -76,9 +76,8 @@ func TestWrongRecordsAreNamedAndStopNoOtherTenant(t *testing.T) {
 	expect.True(t, code == 1, "doctor beside the engine: exit %d, want 1", code)
 	named("tenant troubles", u.ok("tenant", "troubles", "-o", "json"))
 	named("tenant show", u.ok("tenant", "show", "t_bad"))
-	if out := u.ok("tenant", "list"); !regexp.MustCompile(`t_bad +degraded`).MatchString(out) || !regexp.MustCompile(`t_good +ok`).MatchString(out) {
-		t.Errorf("tenant list:\n%s", out)
-	}
+	out = u.ok("tenant", "list")
+	expect.True(t, regexp.MustCompile(`t_bad +degraded`).MatchString(out) && regexp.MustCompile(`t_good +ok`).MatchString(out), "tenant list:\n%s", out)
 
 	at := regexp.MustCompile(`http://\S+/metrics`).FindString(d.said)
 	answer := expect.Of(http.Get(at))(t)

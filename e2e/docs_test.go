@@ -17,15 +17,13 @@ import (
 
 // pages are what users read.
 func pages(t *testing.T) []string {
-	papers, err := filepath.Glob("docs/*.md")
-	expect.No(t, err)
+	papers := expect.Of(filepath.Glob("docs/*.md"))(t)
 	return append(papers, "README.md")
 }
 
 // blocks are the blocks of a kind in a page.
 func blocks(t *testing.T, page, kind string) (all []string) {
-	text, err := os.ReadFile(page)
-	expect.No(t, err)
+	text := expect.Of(os.ReadFile(page))(t)
 	for _, m := range regexp.MustCompile("(?ms)^```"+kind+"\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {
 		all = append(all, m[1])
 	}

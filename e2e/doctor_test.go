@@ -35,9 +35,7 @@ func TestDoctorLooksAndChangesNothing(t *testing.T) {
 			good = good && (c.OK || !c.Needed)
 		}
 		expect.True(t, good == (code == 0) && all[profile].OK == good && all["run"].OK, "%s: exit %d %+v", profile, code, all)
-		if !strings.Contains(all["store"].Detail, u.data()+" is not there yet") || all["engine"].OK {
-			t.Errorf("%+v\n%+v", all["store"], all["engine"])
-		}
+		expect.True(t, strings.Contains(all["store"].Detail, u.data()+" is not there yet") && !all["engine"].OK, "%+v\n%+v", all["store"], all["engine"])
 	}
 	left, err := os.ReadDir(u.home)
 	expect.True(t, err == nil && len(left) == 0, "it left %v (%v)", left, err)

@@ -19,9 +19,8 @@ func TestTheExampleOfAClientIsReadable(t *testing.T) {
 			URL     string   `json:"url"`
 		} `json:"mcpServers"`
 	}
-	if err := json.Unmarshal(data, &config); err != nil || config.Servers["swarmdeck"].Args[0] != "mcp" || config.Servers["swarmdeck-over-http"].URL == "" {
-		t.Errorf("%+v %v", config, err)
-	}
+	err := json.Unmarshal(data, &config)
+	expect.True(t, err == nil && config.Servers["swarmdeck"].Args[0] == "mcp" && config.Servers["swarmdeck-over-http"].URL != "", "%+v %v", config, err)
 	data = expect.Of(os.ReadFile("examples/mcp/tokens.yaml"))(t)
 	tokens, err := mcp.LoadTokens("tokens.yaml", data, "t_default")
 	expect.True(t, err == nil && len(tokens.Tenants()) == 1, "%v", err)

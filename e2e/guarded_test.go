@@ -24,9 +24,8 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 		out, err := cmd.CombinedOutput()
 		expect.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
-	if out, err := exec.Command("git", "init", "-q", src).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("git", "init", "-q", src).CombinedOutput()
+	expect.Must(t, err == nil, "%v: %s", err, out)
 	absent := map[string]bool{".git/commondir": true, ".bashrc": true, ".envrc": true} // an empty commondir is no repository
 	mine, script := map[string]string{}, "read line; exec 2>/dev/null; cd "+src+"\n"
 	for _, r := range guarded.With([]string{"justfile"}) {
@@ -62,8 +61,7 @@ func TestNothingThatAnAgentLaysInASharedRepositoryRunsForItsOwner(t *testing.T) 
 	git("status", "--short")
 	git("add", "work")
 	git("commit", "-q", "-m", "hers")
-	_, err := os.Stat(ran)
-	expect.Fails(t, err, "what the agent laid ran")
+	expect.Fails(t, expect.Fault(os.Stat(ran)), "what the agent laid ran")
 	expect.Await(t, "what was not there is told", func() bool {
 		out := u.ok("audit", "list", "--kind", "cell.laid", "-o", "json")
 		return strings.Contains(out, "/.bashrc was made") && strings.Contains(out, "/.envrc was made") && !strings.Contains(out, "justfile")

@@ -141,9 +141,8 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 			expect.No(t, s.Shell())
 			if n, err := out.Read(make([]byte, 1)); n == 0 {
 				refused++
-				if s.Wait(); !strings.Contains(told.String(), fmt.Sprintf("%d sessions open", places)) {
-					t.Errorf("%v, %q", err, told.String())
-				}
+				s.Wait()
+				expect.True(t, strings.Contains(told.String(), fmt.Sprintf("%d sessions open", places)), "%v, %q", err, told.String())
 				continue
 			}
 			for range 20 {

@@ -171,9 +171,7 @@ func (s *siege) withstood(t *testing.T, said, mark string) (told []string) {
 	for _, path := range []string{"foreign", "kept", "scratch", "home"} {
 		entries := expect.Of(os.ReadDir(filepath.Join(s.root, path)))(t)
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), "pwned") {
-				t.Errorf("write: %s is in %s", e.Name(), path)
-			}
+			expect.True(t, !strings.HasPrefix(e.Name(), "pwned"), "write: %s is in %s", e.Name(), path)
 		}
 	}
 	expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(s.root, "outside")))(t)), "untouched", "write: outside is")

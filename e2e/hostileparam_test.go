@@ -168,8 +168,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			}
 			t.Logf("%d attempts were refused", refused)
 			expect.True(t, refused >= 100, "%d were refused", refused)
-			_, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys"))
-			expect.Fails(t, err, "somebody may come in")
+			expect.Fails(t, expect.Fault(os.Stat(filepath.Join(home, ".ssh", "authorized_keys"))), "somebody may come in")
 			out := s.ok("agent", "list", "--tenant", "t_acme")
 			expect.True(t, !strings.Contains(out, "eve"), "an agent was made: %s", out)
 			log := s.ok("audit", "list", "--kind", "reach.refused", "--page-size", "100", "-o", "json", "--tenant", "t_acme")

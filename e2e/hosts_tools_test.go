@@ -76,9 +76,7 @@ func TestAnAgentOnAHostCallsTheEngineAndItsModel(t *testing.T) {
 			return len(now) > 0 && !slices.Equal(now, before) && strings.Contains(u.ok("host", "show", "box", "-o", "json"), `"state":"up"`)
 		})
 	}
-	if asked.Load() != 2 || known.Load() != 2 {
-		t.Errorf("the model was asked %d times, %d with its key", asked.Load(), known.Load())
-	}
+	expect.True(t, asked.Load() == 2 && known.Load() == 2, "the model was asked %d times, %d with its key", asked.Load(), known.Load())
 	expect.True(t, !strings.Contains(string(u.onHosts()), key), "the host has the credential")
 	out := u.ok("audit", "list", "--kind", "tool.requested", "-o", "json")
 	expect.True(t, strings.Contains(out, `"list_agents"`) && strings.Contains(out, `"far"`), "%v", out)

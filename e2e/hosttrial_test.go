@@ -92,9 +92,7 @@ func newHostCuts(t *testing.T, r *rand.Rand) *hostCuts {
 	if l == nil {
 		t.Log("no network name space here: no cable is pulled")
 		c.kinds = slices.DeleteFunc(c.kinds, func(k string) bool { return k == pullCable })
-		var err error
-		l, err = net.Listen("tcp", "127.0.0.1:0")
-		expect.No(t, err)
+		l = expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	}
 	address := u.sshAt(u.sshdOn(l))
 	u.ok("tenant", "create", "t_acme")

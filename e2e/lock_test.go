@@ -69,13 +69,9 @@ func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	lines := bufio.NewScanner(said)
-	if !lines.Scan() || !strings.Contains(lines.Text(), "waiting up to 10s") {
-		t.Errorf("it says %q", lines.Text())
-	}
+	expect.True(t, lines.Scan() && strings.Contains(lines.Text(), "waiting up to 10s"), "it says %q", lines.Text())
 	expect.No(t, owner.Close())
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "serving ") {
-		t.Errorf("it says %q", lines.Text())
-	}
+	expect.True(t, lines.Scan() && strings.HasPrefix(lines.Text(), "serving "), "it says %q", lines.Text())
 }
 
 func TestATaskRunsWhereItWasDispatched(t *testing.T) {

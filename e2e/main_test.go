@@ -103,8 +103,7 @@ func (u *user) command(args ...string) *exec.Cmd {
 // built is the program for what ends by itself.
 func (u *user) built() string {
 	u.t.Helper()
-	program := expect.Of(built())(u.t)
-	return program
+	return expect.Of(built())(u.t)
 }
 
 // run runs the program and returns its exit code and what it printed. Scripts and the
@@ -178,8 +177,7 @@ func TestALogThatIsNotThereIsNotSound(t *testing.T) {
 		code, out, stderr := u.run(words...)
 		expect.True(t, code == 3 && out == "" && strings.Contains(stderr, u.data()), "%s: exit %d %s %s", words, code, out, stderr)
 	}
-	_, err := os.Lstat(u.data())
-	expect.Fails(t, err, "a data file was made")
+	expect.Fails(t, expect.Fault(os.Lstat(u.data())), "a data file was made")
 }
 
 func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
@@ -324,8 +322,7 @@ func TestShellsFindTheirCandidates(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	expect.Is(t, u.ok("__complete", "session", "show", ""), ":4\n", "nothing there yet")
-	_, err := os.Stat(u.data())
-	expect.Fails(t, err, "completing made a data file")
+	expect.Fails(t, expect.Fault(os.Stat(u.data())), "completing made a data file")
 	id := field(u.ok("session", "create", "-o", "json"), "session_id")
 	out := u.ok("__complete", "session", "show", "")
 	expect.True(t, strings.HasPrefix(out, id+"\t"), "%q", out)

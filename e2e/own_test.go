@@ -213,8 +213,7 @@ func (u *user) unusurped(t *testing.T, open, critical string) {
 	got = u.ok("tenant", "list", "-o", "json")
 	expect.True(t, strings.Count(got, "\n") == 1, "%s", got)
 	u.ok("agent", "show", "ada")
-	_, err := os.Stat(filepath.Join(u.home, "stolen.db"))
-	expect.Fails(t, err, "the data file was copied")
+	expect.Fails(t, expect.Fault(os.Stat(filepath.Join(u.home, "stolen.db"))), "the data file was copied")
 }
 
 // caught checks that the log says who tried.

@@ -51,6 +51,5 @@ func TestAPushGoesToTheRegisteredRemoteBySSH(t *testing.T) {
 		t.Error(out, u.ok("result", "show", task))
 	}
 	expect.Is(t, git(remote, "show", "fix:new"), "hers")
-	_, err := os.Stat(ran)
-	expect.Fails(t, err, "a program of the repository's configuration ran")
+	expect.Fails(t, expect.Fault(os.Stat(ran)), "a program of the repository's configuration ran")
 }

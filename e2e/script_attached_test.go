@@ -60,9 +60,7 @@ stdout succeeded
 				script = strings.ReplaceAll(script, "swarmdeck task list", "swarmdeck --tenant t_acme task list")
 			}
 			code, out, stderr := p.play(script, args...)
-			if code != 0 || !strings.Contains(out, "ok") || strings.Contains(stderr, "world of its own") {
-				t.Fatalf("exit %d %s%s", code, out, stderr)
-			}
+			expect.Must(t, code == 0 && strings.Contains(out, "ok") && !strings.Contains(stderr, "world of its own"), "exit %d %s%s", code, out, stderr)
 			text, _ := os.ReadFile(filepath.Join(u.home, "test.txtar"))
 			expect.True(t, strings.Contains(string(text), "-- want/tasks.screen --\n t_acme"), "no screen in:\n%s", text)
 		})
@@ -70,9 +68,7 @@ stdout succeeded
 	expect.Has(t, d.ok("--tenant", "t_acme", "audit", "list", "--kind", "task.queued", "-o", "json"), `"door":"script"`, "door")
 	p := *u
 	code, _, stderr := p.play("# look\ncockpit\nscreen /nowhere/\n", "--data", u.data(), "--tenant", "t_acme")
-	if code != 1 || !strings.Contains(stderr, "test.txtar:3: screen") || !strings.Contains(stderr, "screen:\n  | t_acme") {
-		t.Errorf("exit %d %s", code, stderr)
-	}
+	expect.True(t, code == 1 && strings.Contains(stderr, "test.txtar:3: screen") && strings.Contains(stderr, "screen:\n  | t_acme"), "exit %d %s", code, stderr)
 	code, _, stderr = p.play("restart\n", "--data", u.data())
 	expect.True(t, code == 1, "restart: exit %d %s", code, stderr)
 	code, _, stderr = p.play("tenant list\nrestart\n", "--data", u.data())

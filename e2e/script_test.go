@@ -113,8 +113,7 @@ func TestAScriptRunsOnAFreshFileUnlessToldOtherwise(t *testing.T) {
 	u := newPlayer(t)
 	code, _, stderr := u.play("tenant create t_script\n")
 	expect.Must(t, code == 0 && strings.Contains(stderr, "a world of its own"), "exit code %d: %s", code, stderr)
-	_, err := os.Stat(u.data())
-	expect.Fails(t, err, "a script without --data made the user's data file")
+	expect.Fails(t, expect.Fault(os.Stat(u.data())), "a script without --data made the user's data file")
 	data := filepath.Join(u.home, "own.db")
 	for range 2 {
 		code, _, stderr := u.play("? tenant create t_script\ntenant list\nstdout t_script\n", "--data", data)
@@ -158,9 +157,7 @@ func TestTheVerdictIsJSONWhenAskedFor(t *testing.T) {
 	code, stdout, _ := u.play("version\n", "-o", "json")
 	expect.True(t, code == 0 && strings.Contains(stdout, `"ok":true`), "exit code %d: %s", code, stdout)
 	code, _, stderr := u.play("# here\n! version\n", "-o", "json")
-	if code != 1 || !strings.Contains(stderr, `"phase":"here"`) || !strings.Contains(stderr, `"line":"2"`) {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
+	expect.True(t, code == 1 && strings.Contains(stderr, `"phase":"here"`) && strings.Contains(stderr, `"line":"2"`), "exit code %d: %s", code, stderr)
 }
 
 func TestAnInterruptedScriptCleansUp(t *testing.T) {

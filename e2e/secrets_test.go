@@ -111,12 +111,9 @@ agents:
 	for i := range 2 { // the value that is known is not kept twice
 		task := field(ok("task", "dispatch", "--kind", "exec.run", "--input", "@"+task, "--wait", "-o", "json"), "task_id")
 		out := ok("task", "show", task, "-o", "json")
-		if !strings.Contains(out, `"API_TOKEN":"@task_API_TOKEN"`) || strings.Contains(out, "plain-text") {
-			t.Errorf("what is shown of task %d: %s", i, out)
-		}
-		if out := ok("result", "show", task, "-o", "json"); strings.Count(out, "[secret ONE]") != 6 || strings.Count(out, "[secret task_API_TOKEN]") != 6 {
-			t.Errorf("what task %d printed: %s", i, out)
-		}
+		expect.True(t, strings.Contains(out, `"API_TOKEN":"@task_API_TOKEN"`) && !strings.Contains(out, "plain-text"), "what is shown of task %d: %s", i, out)
+		out = ok("result", "show", task, "-o", "json")
+		expect.True(t, strings.Count(out, "[secret ONE]") == 6 && strings.Count(out, "[secret task_API_TOKEN]") == 6, "what task %d printed: %s", i, out)
 		ok("task", "log", task)
 	}
 	flood := field(ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sh","flood.sh"],"env":{"V":"@ONE"}}`, "--wait", "-o", "json"), "task_id")

@@ -125,9 +125,7 @@ func (c *receiver) draw(id string) string {
 			}
 			s := below[parent][first]
 			below[parent] = append(below[parent][:first:first], below[parent][first+1:]...)
-			if s.EndTimeUnixNano < s.StartTimeUnixNano {
-				c.t.Errorf("%s ends before it begins", s.Name)
-			}
+			expect.True(c.t, s.EndTimeUnixNano >= s.StartTimeUnixNano, "%s ends before it begins", s.Name)
 			bad := ""
 			if s.Status.GetCode() == tracepb.Status_STATUS_CODE_ERROR {
 				bad = " !" + attribute(s, "error.type")
@@ -178,9 +176,7 @@ func TestATaskIsTracedFromItsDispatchToItsEnd(t *testing.T) {
 		}
 	}
 	for _, leak := range []string{"secret", "TRACEPARENT", "echo"} {
-		if strings.Contains(c.text.String(), leak) {
-			t.Errorf("%s was told:\n%s", leak, c.text.String())
-		}
+		expect.True(t, !strings.Contains(c.text.String(), leak), "%s was told:\n%s", leak, c.text.String())
 	}
 	for _, want := range []string{"service.name", "swarmdeck", "deployment.environment.name"} {
 		expect.Has(t, c.about, want, "no")

@@ -37,8 +37,7 @@ func next(t *testing.T) string {
 	overlay := expect.Of(json.Marshal(map[string]any{"Replace": replace}))(t)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	expect.No(t, os.WriteFile(file, overlay, 0o600))
-	program := expect.Of(celltest.Built("swarmdeck-next", "build", "-overlay", file, "swarmdeck"))(t)
-	return program
+	return expect.Of(celltest.Built("swarmdeck-next", "build", "-overlay", file, "swarmdeck"))(t)
 }
 
 // upgraded is a machine that has one version of the program after the other, and a

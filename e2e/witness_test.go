@@ -70,9 +70,7 @@ func TestAnOldCopyOfTheDataFileIsFoundByItsWitness(t *testing.T) {
 	u.ok("audit", "verify") // nothing in the file itself shows it
 	for _, want := range []string{"the log was put back to an earlier state", "the log was rewritten, or put back to an earlier state and continued"} {
 		code, out, _ := u.run("audit", "verify", "--witness", kept)
-		if code != 1 || !strings.Contains(out, "witness "+kept+": line ") || !strings.Contains(out, want) {
-			t.Errorf("exit %d, want %s: %s", code, want, out)
-		}
+		expect.True(t, code == 1 && strings.Contains(out, "witness "+kept+": line ") && strings.Contains(out, want), "exit %d, want %s: %s", code, want, out)
 		for range 9 {
 			u.ok("session", "create")
 		}

@@ -100,8 +100,7 @@ func TestALookAtASnapshotReadsNothingThatIsStored(t *testing.T) {
 	e.Snapshot(alice.Tenant)
 	ask(t, e, 1) // the task below asks, too
 	e.Swarm.Runner("idle", idle{})
-	work, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "idle", Input: core.Raw(`{}`), Session: ses.SessionID})
-	expect.No(t, err)
+	work := expect.Of(e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "idle", Input: core.Raw(`{}`), Session: ses.SessionID}))(t)
 	expect.No(t, e.Swarm.Budgets.Use(t.Context(), alice, budget.Spender{}, work.TaskID, "", 70, 0.25))
 	expect.Of(e.Bus.Accept(t.Context(), alice, bus.Send{Topic: "news", Type: bus.Event, Payload: core.Raw(`{}`)}))(t)
 	st.fail = errors.New("the disk is away")

@@ -126,8 +126,7 @@ func (l *life) dispatch(tenant, session, input string) string {
 	l.t.Helper()
 	by := alice
 	by.Tenant = tenant
-	task, err := l.Swarm.Dispatch(l.t.Context(), by, swarm.Dispatch{Kind: "test.run", Session: session, Input: core.Raw(input)})
-	expect.No(l.t, err)
+	task := expect.Of(l.Swarm.Dispatch(l.t.Context(), by, swarm.Dispatch{Kind: "test.run", Session: session, Input: core.Raw(input)}))(l.t)
 	return task.TaskID
 }
 

@@ -35,12 +35,10 @@ var unstored = map[string]string{
 // another, so that `up` tells "changed"; the list must show it; and reconcile must see it where it was changed behind
 // the log's back.
 func TestEachMemberOfEachNounIsComparedProvenAndListed(t *testing.T) {
-	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{}))(t)
 	t.Cleanup(func() { db.Close() })
 	expect.No(t, db.CreateTenant(t.Context(), kindTenant))
-	eng, err := engine.Open(t.Context(), engine.Options{Store: db})
-	expect.No(t, err)
+	eng := expect.Of(engine.Open(t.Context(), engine.Options{Store: db}))(t)
 	t.Cleanup(func() { _ = eng.Close() })
 	kinds := kindsOf(eng.Audit)
 	expect.Must(t, len(kinds) >= 35, "the services registered %d kinds", len(kinds))
@@ -144,9 +142,7 @@ func (k kind) try(t *testing.T, db *store.DB, ledger *audit.Ledger) {
 		return key, value
 	}
 	wrong := func() []audit.Delta {
-		all, err := ledger.Reconcile(t.Context(), kindTenant)
-		expect.No(t, err)
-		return all
+		return expect.Of(ledger.Reconcile(t.Context(), kindTenant))(t)
 	}
 	old := k.sample()
 	save(reflect.Zero(old.Type()), old)

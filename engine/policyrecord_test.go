@@ -75,9 +75,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 		"first activated active passed alice", "second proposed proposal - alice", "second activated active passed alice",
 		"first activated active passed alice", "default activated active - alice rules", "second withdrawn proposal passed alice",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("history:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	expect.True(t, slices.Equal(got, want), "history:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	node, err := e.DAG.Node(ctx, "t_acme", dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID})
 	expect.True(t, err == nil && !node.Versions[0].Node.Valid.To.IsZero(), "what the embedded policy replaced still holds: %+v %v", node, err)
 	calls := expect.Of(e.DAG.Calls(ctx, "t_acme", dag.Query{Run: dag.PolicyRuns + first.PolicyID}))(t)
@@ -88,8 +86,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	}
 	want = []string{"propose", "test", "backtest", "activate", "restore"}
 	expect.True(t, slices.Equal(tools, want), "calls %v, want %v", tools, want)
-	steps, err := e.DAG.Lineage(ctx, "t_acme", dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID}})
-	expect.No(t, err)
+	steps := expect.Of(e.DAG.Lineage(ctx, "t_acme", dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypePolicy, ID: first.PolicyID}}))(t)
 	seen := map[dag.EdgeType]bool{}
 	for _, s := range steps.Steps {
 		seen[s.Edge.Type] = true
@@ -105,8 +102,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 	e, ctx := policed(t), t.Context()
 	began := func(run, agent string) dag.Event {
 		t.Helper()
-		ev := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"}))(t)
-		return ev
+		return expect.Of(dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: agent}, &dag.RunStarted{Reason: "user"}))(t)
 	}
 	if _, err := e.DAG.Emit(ctx, alice, began(judge.BasePolicy, "ada")); err != nil {
 		t.Fatal(err)
@@ -131,9 +127,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 		expect.No(t, err, id)
 	}
 	page, err := e.DAG.Policies(ctx, "t_acme", core.Filter{})
-	if err != nil || len(page.Items) == 0 || page.Items[0].RunID != "policy:default~3" || page.Items[0].By != "alice" {
-		t.Errorf("%+v %v", page.Items, err)
-	}
+	expect.True(t, err == nil && len(page.Items) != 0 && page.Items[0].RunID == "policy:default~3" && page.Items[0].By == "alice", "%+v %v", page.Items, err)
 }
 
 // A policy whose life began in a run with its bare id goes on from there.
@@ -141,8 +135,7 @@ func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
 	e, ctx := policed(t), t.Context()
 	now := time.Now()
 	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
-	old, err := dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"})
-	expect.No(t, err)
+	old := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"}))(t)
 	expect.No(t, e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
 		if _, err := e.DAG.ObserveIn(tx, old); err != nil {
 			return err

@@ -17,8 +17,7 @@ import (
 
 func extract(t testing.TB) string {
 	t.Helper()
-	dir := expect.Of(examples.Extract("quickstart", t.TempDir()))(t)
-	return dir
+	return expect.Of(examples.Extract("quickstart", t.TempDir()))(t)
 }
 
 func TestExtractWritesPrivateFilesAndRunnableScripts(t *testing.T) {
@@ -46,8 +45,7 @@ func TestExtractWritesPrivateFilesAndRunnableScripts(t *testing.T) {
 		return nil
 	})
 	expect.True(t, err == nil && scripts == 5, "%d scripts, %v", scripts, err)
-	_, err = examples.Extract("nosuch", t.TempDir())
-	expect.Fails(t, err, "an example that is not there")
+	expect.Fails(t, expect.Fault(examples.Extract("nosuch", t.TempDir())), "an example that is not there")
 }
 
 // The agents read JSON with awk and write it with sh: what goes through both

@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// patience only ends a hang.
+const patience = 10 * time.Minute
+
 // No ends the test for an error. What it was about is told before it.
 func No(t testing.TB, err error, about ...any) {
 	t.Helper()
@@ -91,6 +94,28 @@ func Err(t testing.TB, err, want error, about ...any) {
 	}
 }
 
+// Says fails the test, which goes on, if there is no error or its text lacks a part.
+func Says(t testing.TB, err error, part string, about ...any) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), part) {
+		t.Errorf("%sgot error %v, want one that says %q", told(about), err, part)
+	}
+}
+
+// Fault is the error of a call whose value is nothing to the test.
+func Fault[T any](_ T, err error) error { return err }
+
+// From is what comes from a channel, which ends the test if it doesn't.
+func From[T any](t testing.TB, c <-chan T, missing string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(patience):
+		t.Fatal(missing)
+	}
+	return v
+}
+
 // Fails fails the test, which goes on, if there is no error.
 func Fails(t testing.TB, err error, about ...any) {
 	t.Helper()
@@ -160,10 +185,10 @@ func Run(m *testing.M) (code int) {
 }
 
 // Await waits for a state that rings no bell. Between two looks it leaves the machine to
-// what it waits for, twice as long as a look takes. Ten minutes only end a hang.
+// what it waits for, twice as long as a look takes.
 func Await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Minute); ; {
+	for end := time.Now().Add(patience); ; {
 		began := time.Now()
 		if ok() {
 			return

@@ -289,14 +289,11 @@ func hasInit(file *ast.File) bool {
 // the module.
 func each(t *testing.T, p pkg, files []string, mode parser.Mode, visit func(name string, file *ast.File)) {
 	t.Helper()
-	root, err := os.Getwd()
-	expect.No(t, err)
+	root := expect.Of(os.Getwd())(t)
 	for _, base := range files {
 		full := filepath.Join(p.Dir, base)
-		file, err := parser.ParseFile(token.NewFileSet(), full, nil, mode)
-		expect.No(t, err)
-		name, err := filepath.Rel(root, full)
-		expect.No(t, err)
+		file := expect.Of(parser.ParseFile(token.NewFileSet(), full, nil, mode))(t)
+		name := expect.Of(filepath.Rel(root, full))(t)
 		visit(filepath.ToSlash(name), file)
 	}
 }
@@ -389,8 +386,7 @@ func TestTheRulesOfTheHouseBite(t *testing.T) {
 	bad := `package bad
 import ("syscall"; sys "os"; "swarmdeck/ui"; "log"; "os/exec")
 func init() { sys.Exit(len(sys.Args)); log.Fatal(syscall.Getpid(), exec.ErrDot); syscall.ForkExec("", nil, nil); sys.StartProcess("", nil, nil) }`
-	file, err := parser.ParseFile(token.NewFileSet(), "bad.go", bad, parser.SkipObjectResolution)
-	expect.No(t, err)
+	file := expect.Of(parser.ParseFile(token.NewFileSet(), "bad.go", bad, parser.SkipObjectResolution))(t)
 	expect.Same(t, processUses(file), []string{"os.Exit", "os.Args", "log.Fatal"}, "process")
 	expect.Same(t, starts(file), []string{"os/exec", "syscall.ForkExec", "os.StartProcess"}, "starts")
 	problems := importProblems("engine/core", file)

@@ -18,8 +18,7 @@ func TestLinksOfThePapersLeadSomewhere(t *testing.T) {
 	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
 	mark := regexp.MustCompile(`[^a-z0-9 -]`)
 	for _, paper := range append(papers, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md") {
-		text, err := os.ReadFile(paper)
-		expect.No(t, err)
+		text := expect.Of(os.ReadFile(paper))(t)
 		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 			to, under, _ := strings.Cut(m[1], "#")
 			if strings.Contains(to, "://") {

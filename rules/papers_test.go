@@ -13,8 +13,7 @@ import (
 
 // TestTheMapNamesEveryPackage holds the map of docs/architecture.md to what there is.
 func TestTheMapNamesEveryPackage(t *testing.T) {
-	text, err := os.ReadFile("docs/architecture.md")
-	expect.No(t, err)
+	text := expect.Of(os.ReadFile("docs/architecture.md"))(t)
 	_, after, _ := strings.Cut(string(text), "\n## Packages\n")
 	section, _, _ := strings.Cut(after, "\n## ")
 	named := map[string]bool{"": true}
@@ -33,13 +32,11 @@ func TestTheMapNamesEveryPackage(t *testing.T) {
 
 // TestCitedRequirementsAreThere holds what comments cite to docs/requirements.md.
 func TestCitedRequirementsAreThere(t *testing.T) {
-	text, err := os.ReadFile("docs/requirements.md")
-	expect.No(t, err)
+	text := expect.Of(os.ReadFile("docs/requirements.md"))(t)
 	cited := regexp.MustCompile(`requirement (\d+\.\d+)`)
 	for _, p := range packages(t) {
 		for _, base := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
-			code, err := os.ReadFile(filepath.Join(p.Dir, base))
-			expect.No(t, err)
+			code := expect.Of(os.ReadFile(filepath.Join(p.Dir, base)))(t)
 			for _, m := range cited.FindAllStringSubmatch(string(code), -1) {
 				expect.True(t, strings.Contains(string(text), "\n- "+m[1]+" "), "%s/%s cites requirement %s, which is not there", p.Dir, base, m[1])
 			}

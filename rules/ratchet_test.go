@@ -37,8 +37,7 @@ var unseen = regexp.MustCompile(`(?s)<!--.*?-->`)
 // message says what for; one that is new there says so too.
 func TestTheHouseOnlyShrinks(t *testing.T) {
 	now := measured(t)
-	data, err := os.ReadFile(sizes)
-	expect.No(t, err)
+	data := expect.Of(os.ReadFile(sizes))(t)
 	limits := map[string]int{}
 	for line := range strings.Lines(string(data)) {
 		if of, figure, ok := cut(line); ok {
@@ -91,13 +90,11 @@ func measured(t *testing.T) map[string]int {
 		files := slices.Concat(p.GoFiles, p.IgnoredGoFiles)
 		lines := 0
 		for _, base := range files {
-			data, err := os.ReadFile(filepath.Join(p.Dir, base))
-			expect.No(t, err)
+			data := expect.Of(os.ReadFile(filepath.Join(p.Dir, base)))(t)
 			lines += bytes.Count(data, []byte("\n"))
 		}
 		for _, base := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
-			data, err := os.ReadFile(filepath.Join(p.Dir, base))
-			expect.No(t, err)
+			data := expect.Of(os.ReadFile(filepath.Join(p.Dir, base)))(t)
 			now["tests lines"] += bytes.Count(data, []byte("\n"))
 		}
 		now["tests sleeps"] += len(sleeps(t, p))

@@ -14,8 +14,7 @@ import (
 
 // What make test leaves out by its name is of a suite, so that some run has it.
 func TestWhatIsLeftOutIsOfASuite(t *testing.T) {
-	out, err := exec.Command("bash", ".ci/outside", "tests").Output()
-	expect.No(t, err)
+	out := expect.Of(exec.Command("bash", ".ci/outside", "tests").Output())(t)
 	type share struct{ pkg, names string }
 	suites := map[share]*regexp.Regexp{}
 	var all []string
@@ -32,8 +31,7 @@ func TestWhatIsLeftOutIsOfASuite(t *testing.T) {
 	for _, in := range packages(t) {
 		pkg, _ := part(in.ImportPath)
 		for _, name := range slices.Concat(in.TestGoFiles, in.XTestGoFiles) {
-			data, err := os.ReadFile(filepath.Join(in.Dir, name))
-			expect.No(t, err)
+			data := expect.Of(os.ReadFile(filepath.Join(in.Dir, name)))(t)
 			for _, found := range test.FindAllStringSubmatch(string(data), -1) {
 				of := false
 				for p, names := range suites {

@@ -176,8 +176,7 @@ func (s storeStep) next(c string, by int64) int64 { return s.tx.Add(c, by) }
 type singleEngine struct{ db *bbolt.DB }
 
 func newSingleEngine(b *testing.B) engine {
-	db, err := bbolt.Open(filepath.Join(b.TempDir(), "data.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
-	expect.No(b, err)
+	db := expect.Of(bbolt.Open(filepath.Join(b.TempDir(), "data.db"), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType}))(b)
 	return singleEngine{db}
 }
 

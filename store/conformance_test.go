@@ -11,7 +11,6 @@ import (
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, dir string, opt store.Options) store.Store {
-		db := expect.Of(store.Open(filepath.Join(dir, "data.db"), opt))(t)
-		return db
+		return expect.Of(store.Open(filepath.Join(dir, "data.db"), opt))(t)
 	})
 }

@@ -20,9 +20,7 @@ func open(t testing.TB, opt store.Options) *store.DB {
 func openAt(t testing.TB, path string, opt store.Options) *store.DB {
 	t.Helper()
 	db := expect.Of(store.Open(path, opt))(t)
-	t.Cleanup(func() {
-		expect.Is(t, db.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, db.Close(), nil) })
 	return db
 }
 
@@ -54,9 +52,7 @@ func TestUpdatesOfManyCallersAreAllThere(t *testing.T) {
 		if err := tx.Scan("x", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 			return err
 		}
-		if n != 32*45 || tx.Counter("n") != int64(n) {
-			t.Errorf("%d records, counter %d", n, tx.Counter("n"))
-		}
+		expect.True(t, n == 32*45 && tx.Counter("n") == int64(n), "%d records, counter %d", n, tx.Counter("n"))
 		return nil
 	})
 	expect.No(t, err)

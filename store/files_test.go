@@ -18,12 +18,9 @@ func TestCreationIsPrivateAndMakesItsDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "data.db")
 	db := openAt(t, path, store.Options{})
 	info := expect.Of(os.Stat(path))(t)
-	if info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v", info.Mode())
-	}
-	if dir, err := os.Stat(filepath.Dir(path)); err != nil || dir.Mode().Perm() != 0o700 {
-		t.Errorf("directory %v, %v", dir.Mode(), err)
-	}
+	expect.True(t, info.Mode().Perm() == 0o600, "mode %v", info.Mode())
+	dir, err := os.Stat(filepath.Dir(path))
+	expect.True(t, err == nil && dir.Mode().Perm() == 0o700, "directory %v, %v", dir.Mode(), err)
 	if db.Path() != path || db.Epoch() != 1 || db.Schema() != 0 {
 		t.Errorf("%s, epoch %d, schema %d", db.Path(), db.Epoch(), db.Schema())
 	}
@@ -66,9 +63,8 @@ func TestSymbolicLinkIsFollowed(t *testing.T) {
 	}
 	_, _, err := store.Compact(ctx, link)
 	expect.No(t, err)
-	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link was replaced: %v, %v", info.Mode(), err)
-	}
+	info, err := os.Lstat(link)
+	expect.True(t, err == nil && info.Mode()&fs.ModeSymlink != 0, "the link was replaced: %v, %v", info.Mode(), err)
 	db := openAt(t, link, store.Options{})
 	wrong, missing := compareRecords(db)
 	expect.True(t, wrong == "" && missing == 0, "%s, %d missing", wrong, missing)
@@ -153,12 +149,9 @@ func TestHotBackupIsOneMomentAndComesBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err := db.Backup(ctx, copies[0])
-	expect.Err(t, err, fs.ErrExist, "over an old backup")
-	_, err = db.Backup(ctx, path)
-	expect.Err(t, err, fs.ErrExist, "over itself")
-	_, err = db.Backup(stop, filepath.Join(dir, "late.db"))
-	expect.Err(t, err, context.Canceled, "cancelled")
+	expect.Err(t, expect.Fault(db.Backup(ctx, copies[0])), fs.ErrExist, "over an old backup")
+	expect.Err(t, expect.Fault(db.Backup(ctx, path)), fs.ErrExist, "over itself")
+	expect.Err(t, expect.Fault(db.Backup(stop, filepath.Join(dir, "late.db"))), context.Canceled, "cancelled")
 	left, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	expect.True(t, len(left) == 0, "left behind: %v", left)
 }

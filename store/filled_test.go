@@ -41,8 +41,7 @@ func filled(t testing.TB, dir string) string {
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	data := expect.Of(os.ReadFile(path))(t)
-	return data
+	return expect.Of(os.ReadFile(path))(t)
 }
 
 // unchanged checks that a refused opening wrote nothing.

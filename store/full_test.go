@@ -90,9 +90,7 @@ func survived(t testing.TB, path string, acked int) {
 	if err := db.View(ctx, "t_a", func(tx store.Tx) error {
 		n := 0
 		err := tx.Scan("more", nil, nil, false, func(_, _ []byte) (bool, error) { n++; return true, nil })
-		if n < acked || n > acked+1 || tx.Counter("more") != int64(n) {
-			t.Errorf("%d acknowledged, %d there, counter %d", acked, n, tx.Counter("more"))
-		}
+		expect.True(t, n >= acked && n <= acked+1 && tx.Counter("more") == int64(n), "%d acknowledged, %d there, counter %d", acked, n, tx.Counter("more"))
 		return err
 	}); err != nil {
 		t.Error(err)
@@ -124,8 +122,7 @@ func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	go func() { waits <- db.Update(quits, "t_a", put("gone", 10)) }()
 	quit()
 	expect.Err(t, <-waits, context.Canceled, "who no longer wants to wait")
-	_, err = store.Backup(ctx, path, filepath.Join(dir, "copy.db"))
-	expect.Fails(t, err, "a backup on the full disk succeeded")
+	expect.Fails(t, expect.Fault(store.Backup(ctx, path, filepath.Join(dir, "copy.db"))), "a backup on the full disk succeeded")
 	left, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	expect.True(t, len(left) == 0, "left behind: %v", left)
 	out, err := exec.Command("mount", "-o", "remount,size=16m", dir).CombinedOutput()

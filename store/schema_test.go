@@ -56,8 +56,7 @@ func TestAnOldFileIsMigratedInOneTransaction(t *testing.T) {
 	steps := []store.Migration{{Name: "upper", Apply: upper}, {Name: "prefix", Apply: prefix}}
 	reopen := func(n int) *store.DB {
 		t.Helper()
-		db := expect.Of(store.Open(path, store.Options{Migrations: steps[:n]}))(t)
-		return db
+		return expect.Of(store.Open(path, store.Options{Migrations: steps[:n]}))(t)
 	}
 	db := reopen(0)
 	for _, id := range []string{"t_a", "t_b"} {

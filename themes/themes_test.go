@@ -12,8 +12,7 @@ import (
 
 func load(t *testing.T, name string) *screen.Theme {
 	t.Helper()
-	th := expect.Of(themes.Load(name))(t)
-	return th
+	return expect.Of(themes.Load(name))(t)
 }
 
 // luminance and ratio are those of WCAG 2.2, 1.4.3.
@@ -101,8 +100,7 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 }
 
 func TestUserThemesExtend(t *testing.T) {
-	th, err := themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine")
-	expect.No(t, err)
+	th := expect.Of(themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine"))(t)
 	dark := load(t, "dark")
 	got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true})
 	expect.True(t, got == want, "good is %+v, want %+v", got, want)
@@ -125,11 +123,9 @@ func TestMistakesAreNamed(t *testing.T) {
 		strings.Repeat("#", themes.MaxFile+1):        `at most 65536`,
 		"[style]\ngood = { fg = \"\\u001b[31m\" }\n": `colour "" is unknown`,
 	} {
-		_, err := themes.Parse([]byte(file), "mine")
-		expect.True(t, err != nil && strings.Contains(err.Error(), want), "got %v, want %q", err, want)
+		expect.Says(t, expect.Fault(themes.Parse([]byte(file), "mine")), want)
 	}
-	_, err := themes.Load("../themes")
-	expect.Fails(t, err, "an unknown name was loaded")
+	expect.Fails(t, expect.Fault(themes.Load("../themes")), "an unknown name was loaded")
 }
 
 func FuzzParse(f *testing.F) {

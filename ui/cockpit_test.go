@@ -251,9 +251,7 @@ func TestQIsBackAndNeverLeaves(t *testing.T) {
 func TestTenantsAreSwitchedWhole(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys("T", "j", "enter")
-	if r.m.Tenant() != "t_other" {
-		t.Fatalf("tenant is %s", r.m.Tenant())
-	}
+	expect.Must(t, r.m.Tenant() == "t_other", "tenant is %s", r.m.Tenant())
 	r.has("no agents yet")
 	r.lacks("need you")
 	r.keys("T", "g", "enter")
@@ -266,13 +264,11 @@ func TestWideScreensShowTheSelectedThingBeside(t *testing.T) {
 	r.keys("j")
 	r.has("large ○ idle")
 	r.keys("tab")
-	if p := r.m.focused(); p.Name() != "agent" {
-		t.Fatalf("focus on %s", p.Name())
-	}
+	p := r.m.focused()
+	expect.Must(t, p.Name() == "agent", "focus on %s", p.Name())
 	r.keys("q")
-	if p := r.m.focused(); p.Name() != "fleet" {
-		t.Fatalf("focus on %s", p.Name())
-	}
+	p = r.m.focused()
+	expect.Must(t, p.Name() == "fleet", "focus on %s", p.Name())
 }
 
 func TestListsAreSortedBothWays(t *testing.T) {

@@ -65,7 +65,5 @@ func TestTheFirstFrameIsHandedOutOnceItHasASize(t *testing.T) {
 		r.send(tea.WindowSizeMsg{Width: 80, Height: 24})
 		r.keys("j")
 	}
-	if len(frames) != 1 || !strings.Contains(frames[0], tenant) || strings.Count(frames[0], "\n") != 23 {
-		t.Errorf("%d frames: %q", len(frames), frames)
-	}
+	expect.True(t, len(frames) == 1 && strings.Contains(frames[0], tenant) && strings.Count(frames[0], "\n") == 23, "%d frames: %q", len(frames), frames)
 }

@@ -26,11 +26,9 @@ func (a *archive) fill(n int) {
 		if i%2 == 1 {
 			body = &dag.ToolResult{CallID: fmt.Sprint("c-", i/2), Status: dag.CallOK, Result: core.Raw(`{"text":"` + strings.Repeat("content ", 20) + `"}`)}
 		}
-		e, err := dag.NewEvent(head, body)
-		a.no(err)
+		e := expect.Of(dag.NewEvent(head, body))(a.t)
 		if batch = append(batch, e); len(batch) == dag.MaxBatch || i == n-1 {
-			_, err := a.eng.DAG.Emit(a.t.Context(), ada, batch...)
-			a.no(err)
+			expect.Of(a.eng.DAG.Emit(a.t.Context(), ada, batch...))(a.t)
 			batch = batch[:0]
 		}
 	}

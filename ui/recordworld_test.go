@@ -121,8 +121,7 @@ func newArchive(t testing.TB, programs judge.Programs) *archive {
 	a.no(err)
 	a.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Clock: a.clk, Programs: programs, Policy: []byte(baseRules), NewTrace: func() string { return trace }})
 	a.no(err)
-	_, err = a.eng.Swarm.CreateTenant(t.Context(), ada, tenant)
-	a.no(err)
+	expect.Of(a.eng.Swarm.CreateTenant(t.Context(), ada, tenant))(a.t)
 	t.Cleanup(func() {
 		a.eng.Close()
 		db.Close()
@@ -147,10 +146,8 @@ func (a *archive) tell(after time.Duration, run string, b dag.Body, nodes ...dag
 	case *dag.ModelRequest, *dag.ModelResponse:
 		h.CorrelationID = "turn"
 	}
-	e, err := dag.NewEvent(h, b)
-	a.no(err)
-	_, err = a.eng.DAG.Emit(a.t.Context(), ada, e)
-	a.no(err)
+	e := expect.Of(dag.NewEvent(h, b))(a.t)
+	expect.Of(a.eng.DAG.Emit(a.t.Context(), ada, e))(a.t)
 	return e
 }
 

@@ -37,8 +37,7 @@ func TestAMissingValueIsRefused(t *testing.T) {
 		expect.True(t, err != nil && err.Error() == c.want, "%s on %v: %v, want %s", c.line, c.it, err, c.want)
 	}
 	for _, bad := range []string{"", "   ", "task 'open"} {
-		_, err := parseTemplate(bad)
-		expect.Fails(t, err, bad)
+		expect.Fails(t, expect.Fault(parseTemplate(bad)), bad)
 	}
 }
 
@@ -78,9 +77,7 @@ func TestAChangingCommandIsAskedForASentence(t *testing.T) {
 func TestKeysHaveTheToolkitsNames(t *testing.T) {
 	for _, name := range []string{"a", "G", "?", "ctrl+e", "enter", "esc", "space", "shift+tab", "alt+enter", "up", "pgdown", "é", ":"} {
 		k, err := Key(name)
-		if err != nil || k.String() != name {
-			t.Errorf("key %q is %q, %v", name, k.String(), err)
-		}
+		expect.True(t, err == nil && k.String() == name, "key %q is %q, %v", name, k.String(), err)
 	}
 	for _, bad := range []string{"", "ab", "hyper+x", "\x1b", "ctrl+"} {
 		if k, err := Key(bad); err == nil {

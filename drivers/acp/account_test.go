@@ -32,9 +32,7 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	has(".gemini/oauth.json", "first")
 	has(".config/tool/key", "key")
 	said := "its home has a copy of the login of the engine's user: ~/.gemini, ~/.config/tool, ~/.absent"
-	if !slices.ContainsFunc(s.texts("log"), func(line string) bool { return strings.Contains(line, said) }) {
-		t.Errorf("its log says %q", s.texts("log"))
-	}
+	expect.True(t, slices.ContainsFunc(s.texts("log"), func(line string) bool { return strings.Contains(line, said) }), "its log says %q", s.texts("log"))
 	// What the agent has renewed stays; what its user has renewed since comes.
 	write(t, filepath.Join(home, ".config/tool/key"), "renewed by the agent")
 	write(t, filepath.Join(mine, ".gemini/oauth.json"), "second")
@@ -52,8 +50,7 @@ func TestALoginIsRefusedThatWouldNotBeItsAlone(t *testing.T) {
 		"absolute": {Options: home.Options{Login: []string{"/root/.gemini"}}}, "above": {Options: home.Options{Login: []string{"~/../x"}}}, "all": {Options: home.Options{Login: []string{"~/."}}}, "no name": {Options: home.Options{Login: []string{"~/"}}},
 		"shared": {Options: home.Options{Login: []string{"~/.gemini"}}, Shared: true}, "home": {Options: home.Options{Login: []string{"~/.gemini"}, Home: "/srv/home"}},
 	} {
-		_, err := readSettings(core.MustEncode(bad))
-		expect.True(t, err != nil && strings.Contains(err.Error(), "options.login"), "%s: %v", name, err)
+		expect.Says(t, expect.Fault(readSettings(core.MustEncode(bad))), "options.login", name)
 	}
 	places, _ := r.Reach(core.MustEncode(settings{Options: home.Options{Login: []string{"~/.gemini"}}}))
 	expect.True(t, slices.Contains(places, "login"), "from another machine it reaches %v", places)

@@ -16,8 +16,7 @@ import (
 // limit gives the agent a budget in tokens.
 func (d *desk) limit(tokens int64) {
 	d.t.Helper()
-	_, err := d.eng.Swarm.Budgets.Set(d.t.Context(), d.by, budget.Budget{Subject: "agent:" + d.name, Tokens: tokens})
-	d.no(err)
+	expect.Of(d.eng.Swarm.Budgets.Set(d.t.Context(), d.by, budget.Budget{Subject: "agent:" + d.name, Tokens: tokens}))(d.t)
 }
 
 // denyMore denies more of a budget once it is used up, and reports whether it was.
@@ -27,8 +26,7 @@ func (d *desk) denyMore() bool {
 	if over == nil {
 		return false
 	}
-	_, err := d.eng.Judge.Answer(d.t.Context(), d.by, over.ApprovalID, judge.Answer{Reason: "enough"})
-	d.no(err)
+	expect.Of(d.eng.Judge.Answer(d.t.Context(), d.by, over.ApprovalID, judge.Answer{Reason: "enough"}))(d.t)
 	return true
 }
 
@@ -41,8 +39,7 @@ func (d *desk) spendAll(id string) story {
 			return true
 		}
 		if call := d.open(func(a judge.Approval) bool { return a.TaskID == id }); call != nil {
-			_, err := d.eng.Judge.Answer(d.t.Context(), d.by, call.ApprovalID, judge.Answer{Approve: true, Reason: "fine"})
-			d.no(err)
+			expect.Of(d.eng.Judge.Answer(d.t.Context(), d.by, call.ApprovalID, judge.Answer{Approve: true, Reason: "fine"}))(d.t)
 		}
 		return false
 	})

@@ -19,8 +19,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), opt))(t)
-	return r
+	return expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), opt))(t)
 }
 
 // fakeAgent is the test binary as an agent.

@@ -53,10 +53,8 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 		teed(t, &a, dir, d.tape.file)
 	}
 	path := filepath.Join(t.TempDir(), "desk.db")
-	sealer, err := audit.OpenSealer(path + ".key")
-	d.no(err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	d.no(err)
+	sealer := expect.Of(audit.OpenSealer(path + ".key"))(d.t)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(d.t)
 	runtime, err := NewRuntime(drivertest.Cells(t, cell.Options{}), Options{State: t.TempDir(), Dir: t.TempDir(), Patience: 3 * time.Minute, Models: models})
 	d.no(err)
 	d.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, Spill: t.TempDir(), Runtimes: map[string]fleet.Runtime{"acp": runtime}})
@@ -70,8 +68,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 		_ = d.eng.Close()
 		_ = db.Close()
 	})
-	_, err = d.eng.Swarm.CreateTenant(t.Context(), d.by, d.by.Tenant)
-	d.no(err)
+	expect.Of(d.eng.Swarm.CreateTenant(t.Context(), d.by, d.by.Tenant))(d.t)
 	_, err = d.eng.Fleet.Create(t.Context(), d.by, fleet.Create{
 		Name: a.Name, Project: "p", Runtime: "acp", Command: a.Command, Env: a.Env, Dir: a.Dir, Options: a.Options,
 	})
@@ -86,9 +83,7 @@ func (d *desk) no(err error) {
 }
 
 func (d *desk) agent() fleet.Agent {
-	a, err := d.eng.Fleet.Agent(context.Background(), d.by.Tenant, d.name)
-	d.no(err)
-	return a
+	return expect.Of(d.eng.Fleet.Agent(context.Background(), d.by.Tenant, d.name))(d.t)
 }
 
 // file is one of the agent's directory.
@@ -130,8 +125,7 @@ func (d *desk) begin(message string, timeout time.Duration) string {
 // open is an open approval that is sought, nil for none.
 func (d *desk) open(sought func(judge.Approval) bool) *judge.Approval {
 	d.t.Helper()
-	open, err := d.eng.Judge.Open(context.Background(), d.by.Tenant)
-	d.no(err)
+	open := expect.Of(d.eng.Judge.Open(context.Background(), d.by.Tenant))(d.t)
 	if i := slices.IndexFunc(open, sought); i >= 0 {
 		return &open[i]
 	}
@@ -152,6 +146,5 @@ func (d *desk) asked(id string) judge.Approval {
 
 func (d *desk) answer(id string, ans judge.Answer) {
 	d.t.Helper()
-	_, err := d.eng.Judge.Answer(d.t.Context(), d.by, d.asked(id).ApprovalID, ans)
-	d.no(err)
+	expect.Of(d.eng.Judge.Answer(d.t.Context(), d.by, d.asked(id).ApprovalID, ans))(d.t)
 }

@@ -130,9 +130,7 @@ func TestAConversationOutlivesTheEngineButNotTheAgent(t *testing.T) {
 	a.CreatedAt = time.Now() // deleted, and made again by the same name
 	other := open(t, r, a)
 	other.ends(task.Succeeded, "", "say three")
-	if len(other.texts("log")) != 0 {
-		t.Errorf("a new agent took up an old conversation: %q", other.texts("log"))
-	}
+	expect.True(t, len(other.texts("log")) == 0, "a new agent took up an old conversation: %q", other.texts("log"))
 }
 
 func TestALostConversationIsBegunAnew(t *testing.T) {

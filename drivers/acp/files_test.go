@@ -36,9 +36,8 @@ func TestFilesAreServedWithinTheDirectoryAndTheGate(t *testing.T) {
 		got, err := os.ReadFile(path)
 		expect.True(t, string(got) == want, "%s holds %q: %v", path, got, err)
 	}
-	if info, err := os.Stat(a); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("mode %v: %v", info.Mode(), err)
-	}
+	info, err := os.Stat(a)
+	expect.True(t, err == nil && info.Mode().Perm() == 0o640, "mode %v: %v", info.Mode(), err)
 	e := s.of("tool_request")[1]
 	expect.True(t, e.Tool == "fs/write_text_file" && string(e.Args) == fmt.Sprintf(`{"path":%q,"content":"three"}`, a), "asked %+v", e)
 	expect.Is(t, len(s.of("tool_result")), 4, "results of 4 calls")
@@ -63,8 +62,7 @@ func TestAnEditedWriteIsTheOneThatIsMade(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "b")
 	final = core.MustEncode(map[string]string{"path": outside, "content": "x"})
 	s.prompt("write " + a + " worse")
-	_, err := os.Stat(outside)
-	expect.Fails(t, err, "an edited path led out of the directory")
+	expect.Fails(t, expect.Fault(os.Stat(outside)), "an edited path led out of the directory")
 }
 
 func TestNoFileOutsideOfTheDirectoryIsReached(t *testing.T) {
@@ -126,8 +124,7 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 		expect.True(t, err == nil && got == c.want, "line %v limit %v: %q, %v", c.line, c.limit, got, err)
 	}
 	expect.No(t, os.WriteFile(path, make([]byte, workdir.MaxFile+1), 0o600))
-	_, err := p.readText(fileRequest{Path: path})
-	expect.Fails(t, err, "a huge file was read")
+	expect.Fails(t, expect.Fault(p.readText(fileRequest{Path: path})), "a huge file was read")
 }
 
 func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
@@ -137,8 +134,7 @@ func TestACommandRunsInTheDirectoryOnceApproved(t *testing.T) {
 	s.heard("message", "exit 0: "+s.handle.(*agent).place.machine().Real())
 	s.always("deny")
 	s.ends(task.Succeeded, "", "run touch "+dir+"/touched")
-	_, err := os.Stat(filepath.Join(dir, "touched"))
-	expect.Fails(t, err, "a denied command ran")
+	expect.Fails(t, expect.Fault(os.Stat(filepath.Join(dir, "touched"))), "a denied command ran")
 	e := s.of("tool_request")[0]
 	expect.True(t, e.Tool == "terminal/create" && string(e.Args) == `{"command":"pwd"}`, "asked %+v", e)
 }
@@ -165,8 +161,7 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	rewrite = true
 	s.ends(task.Succeeded, "", "run sh job.sh")
 	s.heard("message", "job.sh is not what was judged")
-	_, err := os.Stat(filepath.Join(dir, "evil"))
-	expect.Fails(t, err, "what nobody approved ran")
+	expect.Fails(t, expect.Fault(os.Stat(filepath.Join(dir, "evil"))), "what nobody approved ran")
 }
 
 func TestACancelEndsItsCommands(t *testing.T) {

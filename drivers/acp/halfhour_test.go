@@ -133,17 +133,12 @@ func newHalfHour(t *testing.T) *halfHour {
 		expect.Must(t, err == nil, "git %v: %v\n%s", args, err, out)
 	}
 	cells := drivertest.Cells(t, cell.Options{})
-	trees, err := tree.New(tree.Options{Cells: cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")})
-	h.no(err)
-	acp, err := NewRuntime(cells, Options{State: filepath.Join(base, "homes"), Dir: base})
-	h.no(err)
-	run, err := exec.NewRunner(cells, exec.RunnerOptions{Dir: base})
-	h.no(err)
+	trees := expect.Of(tree.New(tree.Options{Cells: cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")}))(h.T)
+	acp := expect.Of(NewRuntime(cells, Options{State: filepath.Join(base, "homes"), Dir: base}))(h.T)
+	run := expect.Of(exec.NewRunner(cells, exec.RunnerOptions{Dir: base}))(h.T)
 	path := filepath.Join(base, "engine.db")
-	sealer, err := audit.OpenSealer(path + ".key")
-	h.no(err)
-	db, err := store.Open(path, store.Options{Seal: sealer.Seal})
-	h.no(err)
+	sealer := expect.Of(audit.OpenSealer(path + ".key"))(h.T)
+	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(h.T)
 	h.eng, err = engine.Open(t.Context(), engine.Options{
 		Store: db, Sealer: sealer, Spill: t.TempDir(), Trees: unmarked{trees},
 		Runtimes: map[string]fleet.Runtime{"acp": acp}, Runners: map[string]swarm.Runner{exec.Kind: run},
@@ -158,8 +153,7 @@ func newHalfHour(t *testing.T) *halfHour {
 		_ = h.eng.Close()
 		_ = db.Close()
 	})
-	_, err = h.eng.Swarm.CreateTenant(t.Context(), h.by, h.by.Tenant)
-	h.no(err)
+	expect.Of(h.eng.Swarm.CreateTenant(t.Context(), h.by, h.by.Tenant))(h.T)
 	return h
 }
 
@@ -174,8 +168,7 @@ func (h *halfHour) agent(name, file string, own bool, profile string) (dir strin
 	h.Helper()
 	dir = h.repo
 	if own {
-		made, err := h.eng.Trees.Prepare(h.Context(), h.by, enginetree.Wanted{Project: "p", Agent: name, Dir: h.repo})
-		h.no(err)
+		made := expect.Of(h.eng.Trees.Prepare(h.Context(), h.by, enginetree.Wanted{Project: "p", Agent: name, Dir: h.repo}))(h.T)
 		dir = made.Dir()
 	}
 	_, err := h.eng.Fleet.Create(h.Context(), h.by, fleet.Create{
@@ -201,22 +194,18 @@ func (h *halfHour) play(names ...string) map[string]map[string]decided {
 	ctx := context.Background()
 	for task := range whose {
 		expect.Await(h.T, "the half hours are over", func() bool {
-			open, err := h.eng.Judge.Open(ctx, h.by.Tenant)
-			h.no(err)
+			open := expect.Of(h.eng.Judge.Open(ctx, h.by.Tenant))(h.T)
 			for _, a := range open {
 				out[whose[a.TaskID]][a.Action.CallID] = decided{"asks", a.ReasonCode, a.Rationale}
 				_, _ = h.eng.Judge.Answer(ctx, h.by, a.ApprovalID, judge.Answer{Reason: "not now"}) // once
 			}
-			now, err := h.eng.Tasks.Get(ctx, h.by.Tenant, task)
-			h.no(err)
+			now := expect.Of(h.eng.Tasks.Get(ctx, h.by.Tenant, task))(h.T)
 			return now.Status.Terminal()
 		})
 	}
-	recall, err := h.eng.Judge.Trial(ctx, h.by, "")
-	h.no(err)
+	recall := expect.Of(h.eng.Judge.Trial(ctx, h.by, ""))(h.T)
 	for n := 1; ; n++ {
-		page, err := h.eng.Judge.Decisions(ctx, h.by.Tenant, core.Filter{Status: string(judge.Approve), Page: n, Size: 100})
-		h.no(err)
+		page := expect.Of(h.eng.Judge.Decisions(ctx, h.by.Tenant, core.Filter{Status: string(judge.Approve), Page: n, Size: 100}))(h.T)
 		for _, d := range page.Items {
 			if d.Gate != judge.GateTool {
 				continue
@@ -237,8 +226,7 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 	t.Parallel()
 	const page = "testdata/steps.md"
 	h := newHalfHour(t)
-	files, err := filepath.Glob(halfHours + "/*")
-	h.no(err)
+	files := expect.Of(filepath.Glob(halfHours + "/*"))(h.T)
 	expect.Must(t, len(files) >= 3, "%d half hours", len(files))
 	rows := map[decided][]string{}
 	var order []decided
@@ -249,8 +237,7 @@ func TestAHalfHourOfAnAgentAsksOnlyAboutWhatLeavesItsWall(t *testing.T) {
 	}
 	all := h.play(agents...)
 	for _, agent := range agents {
-		steps, err := readSteps(filepath.Join(halfHours, agent))
-		h.no(err)
+		steps := expect.Of(readSteps(filepath.Join(halfHours, agent)))(h.T)
 		got, questions := all[agent], 0
 		for i, s := range steps {
 			d := got[fmt.Sprintf("call_%d", i+1)]
@@ -337,12 +324,10 @@ func TestACommandOfAnAgentIsContainedInItsOwnTree(t *testing.T) {
 		h.no(err)
 		var d judge.GateDecision
 		if made.ApprovalID != "" {
-			a, err := h.eng.Judge.Approval(h.Context(), h.by.Tenant, made.ApprovalID)
-			h.no(err)
+			a := expect.Of(h.eng.Judge.Approval(h.Context(), h.by.Tenant, made.ApprovalID))(h.T)
 			made.DecisionID = a.DecisionID
 		}
-		d, err = h.eng.Judge.Decision(h.Context(), h.by.Tenant, made.DecisionID)
-		h.no(err)
+		d = expect.Of(h.eng.Judge.Decision(h.Context(), h.by.Tenant, made.DecisionID))(h.T)
 		expect.Is(t, d.ReasonCode, c.want, c.argv, "in", c.dir, "profile", c.profile, d.Rationale)
 	}
 }

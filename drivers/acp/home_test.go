@@ -42,8 +42,7 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 		if got, err := os.ReadFile(settings); string(got) != "fresh" {
 			t.Errorf("settings %q: %v", got, err)
 		}
-		_, err := os.Lstat(filepath.Join(home, "link"))
-		expect.Fails(t, err, "a link of the skeleton was copied")
+		expect.Fails(t, expect.Fault(os.Lstat(filepath.Join(home, "link"))), "a link of the skeleton was copied")
 		write(t, settings, "changed")
 		s.ends(task.Failed, "agent_killed", "crash")
 		s.ends(task.Succeeded, "", "say again")
@@ -85,8 +84,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	const uid = 65534
 	if os.Geteuid() != 0 {
-		_, err := readSettings([]byte(`{"user":"65534"}`))
-		expect.True(t, err != nil && strings.Contains(err.Error(), "unless the engine runs as root"), "another user without root: %v", err)
+		expect.Says(t, expect.Fault(readSettings([]byte(`{"user":"65534"}`))), "unless the engine runs as root", "another user without root")
 		return
 	}
 	base := expect.Of(os.MkdirTemp("/tmp", "acp-user-"))(t)

@@ -49,9 +49,7 @@ func (d *desk) keep(agent string, begins []int) {
 		}
 		said := shows(readWire(d.t, data[begins[i]:end])).said
 		expect.True(d.t, !elsewhere.MatchString(said), "the wire of %s, %s has a path of this machine in pieces: %s", agent, sc.name, said)
-		if out.Len() > mostWire {
-			d.t.Errorf("the wire of %s, %s has %d bytes", agent, sc.name, out.Len())
-		}
+		expect.True(d.t, out.Len() <= mostWire, "the wire of %s, %s has %d bytes", agent, sc.name, out.Len())
 		d.no(os.MkdirAll(filepath.Dir(wirePath(agent, sc.name)), 0o755))
 		d.no(os.WriteFile(wirePath(agent, sc.name), out.Bytes(), 0o644))
 	}

@@ -121,8 +121,7 @@ func TestNoCommandLineHasAnEffectOutsideUnasked(t *testing.T) {
 			h.no(err)
 			return now.Status.Terminal()
 		})
-		d, err := h.eng.Judge.Decision(t.Context(), h.by.Tenant, now.DecisionID)
-		h.no(err)
+		d := expect.Of(h.eng.Judge.Decision(t.Context(), h.by.Tenant, now.DecisionID))(h.T)
 		expect.True(t, d.Decision == judge.Approve && d.ReasonCode == "contained", "%s: %s %s", line, d.Decision, d.ReasonCode)
 	}
 	done, err := filepath.Glob(filepath.Join(dir, "ran.*"))

@@ -36,9 +36,7 @@ func serveModel(t *testing.T) *model.Server {
 func recorder(t *testing.T) *modelproxy.Proxy {
 	t.Helper()
 	p := modelproxy.New()
-	t.Cleanup(func() {
-		expect.Is(t, p.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, p.Close(), nil) })
 	return p
 }
 
@@ -80,8 +78,7 @@ stream_max_retries = 0
 
 func example(t *testing.T, name string) string {
 	t.Helper()
-	dir := expect.Of(filepath.Abs(filepath.Join("../../examples", name)))(t)
-	return dir
+	return expect.Of(filepath.Abs(filepath.Join("../../examples", name)))(t)
 }
 
 func TestRealAgentsAreGated(t *testing.T) {
@@ -94,9 +91,8 @@ func TestRealAgentsAreGated(t *testing.T) {
 
 			s.always("approve")
 			out := s.ends(task.Succeeded, "", "RUN: echo hello > "+in("yes"))
-			if data, err := os.ReadFile(in("yes")); string(data) != "hello\n" {
-				t.Errorf("an allowed command left %q: %v", data, err)
-			}
+			data, err := os.ReadFile(in("yes"))
+			expect.True(t, string(data) == "hello\n", "an allowed command left %q: %v", data, err)
 			expect.True(t, strings.HasPrefix(out.Text, "FINAL: the tool said: "), "result %q", out.Text)
 			asked := s.of("tool_request")
 			expect.True(t, len(asked) == 1 && asked[0].Tool == "execute" && strings.Contains(asked[0].Intent, "echo hello > "), "asked %+v", asked)
@@ -114,8 +110,7 @@ func TestRealAgentsAreGated(t *testing.T) {
 			s.ends(task.Succeeded, "", "RUN: echo hello > "+in("no"))
 			told := s.of("prompt")
 			expect.True(t, len(told) == 1 && strings.Contains(told[0].Text, "by the test"), "told %+v", told)
-			_, err := os.Stat(in("no"))
-			expect.Fails(t, err, "a denied command ran")
+			expect.Fails(t, expect.Fault(os.Stat(in("no"))), "a denied command ran")
 
 			cancelHeld(t, s, in("never"))
 			cancelRunning(t, s, in("pid"))
@@ -139,8 +134,7 @@ func cancelHeld(t *testing.T, s *stand, file string) {
 	s.handle.Interrupt()
 	out := s.wait(done)
 	expect.True(t, out.Status == task.Cancelled, "outcome %+v", out)
-	_, err := os.Stat(file)
-	expect.Fails(t, err, "a cancelled command ran")
+	expect.Fails(t, expect.Fault(os.Stat(file)), "a cancelled command ran")
 }
 
 // cancelRunning cancels while the agent's shell runs a command that stays.

@@ -50,8 +50,7 @@ func scenarios() []scenario {
 			name: "cancelled", message: "RUN: echo hello > never", status: task.Cancelled, exit: "error", interrupted: "canceled", cut: "canceled",
 			act: func(d *desk, id string) {
 				d.asked(id)
-				_, err := d.eng.Fleet.CancelTask(d.t.Context(), d.by, d.name)
-				d.no(err)
+				expect.Of(d.eng.Fleet.CancelTask(d.t.Context(), d.by, d.name))(d.t)
 			},
 			check: func(d *desk, s story) string { return unless(len(s.calls) == 1 && d.did("never", false)) },
 		},
@@ -61,8 +60,7 @@ func scenarios() []scenario {
 				asked := d.asked(id)
 				d.kill()
 				expect.Await(d.t, "its approval is void", func() bool {
-					a, err := d.eng.Judge.Approval(context.Background(), d.by.Tenant, asked.ApprovalID)
-					d.no(err)
+					a := expect.Of(d.eng.Judge.Approval(context.Background(), d.by.Tenant, asked.ApprovalID))(d.t)
 					return a.Status == judge.Voided
 				})
 			},
@@ -151,8 +149,6 @@ func (d *desk) run(t *testing.T, sc scenario, wire []wireLine) (since int) {
 			bad = append(bad, why)
 		}
 	}
-	if len(bad) > 0 {
-		t.Errorf("%s:\n%s\n%+v", sc.name, strings.Join(bad, "\n"), s)
-	}
+	expect.True(t, len(bad) == 0, "%s:\n%s\n%+v", sc.name, strings.Join(bad, "\n"), s)
 	return since
 }

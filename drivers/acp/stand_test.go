@@ -36,9 +36,7 @@ func open(t *testing.T, r *Runtime, a fleet.Agent) *stand {
 	})
 	expect.No(t, err)
 	s.handle = h
-	t.Cleanup(func() {
-		expect.Is(t, h.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, h.Close(), nil) })
 	return s
 }
 

@@ -42,19 +42,15 @@ func (d *desk) story(id string) (s story) {
 	ctx := context.Background()
 	var t task.Task
 	expect.Await(d.t, "it is over", func() bool {
-		var err error
-		t, err = d.eng.Tasks.Get(ctx, d.by.Tenant, id)
-		d.no(err)
+		t = expect.Of(d.eng.Tasks.Get(ctx, d.by.Tenant, id))(d.t)
 		return t.Status.Terminal()
 	})
-	res, err := d.eng.Tasks.Result(ctx, d.by.Tenant, id)
-	d.no(err)
+	res := expect.Of(d.eng.Tasks.Result(ctx, d.by.Tenant, id))(d.t)
 	s.status, s.denials = res.Status, len(res.Denials)
 	if res.Error != nil {
 		s.code = res.Error.Code
 	}
-	page, err := d.eng.DAG.Events(ctx, d.by.Tenant, dag.Query{Filter: core.Filter{Task: id, Size: 100}, Forward: true})
-	d.no(err)
+	page := expect.Of(d.eng.DAG.Events(ctx, d.by.Tenant, dag.Query{Filter: core.Filter{Task: id, Size: 100}, Forward: true}))(d.t)
 	last, requests := "", map[string]bool{}
 	for _, e := range page.Items {
 		switch b := e.Event.Body.(type) {
@@ -94,10 +90,8 @@ func (d *desk) story(id string) (s story) {
 			}
 		}
 	}
-	calls, err := d.eng.DAG.Calls(ctx, d.by.Tenant, dag.Query{Filter: core.Filter{Task: id, Size: 100}})
-	d.no(err)
-	did, err := d.eng.Fleet.Activity(ctx, d.by.Tenant, d.name, time.Time{})
-	d.no(err)
+	calls := expect.Of(d.eng.DAG.Calls(ctx, d.by.Tenant, dag.Query{Filter: core.Filter{Task: id, Size: 100}}))(d.t)
+	did := expect.Of(d.eng.Fleet.Activity(ctx, d.by.Tenant, d.name, time.Time{}))(d.t)
 	for _, c := range calls.Items {
 		asked := slices.ContainsFunc(did.Calls, func(a fleet.Call) bool { return a.CallID == c.CallID && a.Asked })
 		s.calls = append(s.calls, toldCall{c.CallID, string(c.Status), asked, string(c.Result)})

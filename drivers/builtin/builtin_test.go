@@ -51,9 +51,7 @@ type bench struct {
 func newBench(t testing.TB, messages builtin.Messages) *bench {
 	t.Helper()
 	sup := expect.Of(cell.NewSupervisor(cell.Options{Instance: "builtin" + strconv.Itoa(os.Getpid())}))(t)
-	t.Cleanup(func() {
-		expect.Is(t, sup.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, sup.Close(), nil) })
 	dir := t.TempDir()
 	commands := expect.Of(exec.NewSkillRunner(sup, exec.RunnerOptions{Dir: dir}))(t)
 	return &bench{t: t, dir: dir, Runner: builtin.New(builtin.Options{
@@ -79,11 +77,7 @@ func (b *bench) start(name string, params any) swarm.Work {
 func (b *bench) run(name string, params any) task.Outcome {
 	b.t.Helper()
 	w := b.start(name, params)
-	select {
-	case <-w.Done():
-	case <-time.After(2 * time.Minute):
-		b.t.Fatalf("%s does not end", name)
-	}
+	expect.From(b.t, w.Done(), fmt.Sprintf("%s does not end", name))
 	return w.Outcome()
 }
 

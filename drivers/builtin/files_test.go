@@ -36,9 +36,7 @@ func (b *bench) holds(path, want string, mode fs.FileMode) {
 	path = filepath.Join(b.dir, path)
 	data := expect.Of(os.ReadFile(path))(b.t)
 	info := expect.Of(os.Lstat(path))(b.t)
-	if string(data) != want || info.Mode() != mode {
-		b.t.Errorf("%s holds %q with %s, want %q with %s", path, data, info.Mode(), want, mode)
-	}
+	expect.True(b.t, string(data) == want && info.Mode() == mode, "%s holds %q with %s, want %q with %s", path, data, info.Mode(), want, mode)
 }
 
 // tidy checks that nothing but these files lies in the directory.

@@ -64,8 +64,7 @@ func TestTheBusIsWaitedFor(t *testing.T) {
 	}
 	var m message
 	o := deck.run("wait-for-message", `{"mailbox":true,"timeout":10}`)
-	err := core.DecodeStored(o.Output, &m)
-	expect.True(t, err == nil && m.Recipient == "agent-1" && string(m.Payload) == `{"n":1}`, "mailbox: %s %+v", o.Output, o.Error)
+	expect.True(t, core.DecodeStored(o.Output, &m) == nil && m.Recipient == "agent-1" && string(m.Payload) == `{"n":1}`, "mailbox: %s %+v", o.Output, o.Error)
 	deck.fails("wait-for-message", `{"mailbox":true,"timeout":0.1}`, "no_message", "") // it was taken
 	deck.fails("wait-for-message", `{"topic":"navigation.*","timeout":0.1}`, "no_message", "")
 

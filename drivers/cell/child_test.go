@@ -45,9 +45,7 @@ func TestAChildEndsWithItsGroup(t *testing.T) {
 	said := pipe.Kept{Most: 5, End: true}
 	spec := ChildSpec{Argv: []string{"/bin/sh", "-c", `sleep 300 & echo $! >up; echo "a bird" >&2; [ -e stay ] && wait; exit 3`}, Dir: dir, Stderr: &said}
 	exit, err := RunChild(t.Context(), spec)
-	if err != nil || exit.Code != 3 || string(said.Bytes()) != "bird\n" {
-		t.Errorf("%v, %+v, said %q", err, exit, said.Bytes())
-	}
+	expect.True(t, err == nil && exit.Code == 3 && string(said.Bytes()) == "bird\n", "%v, %+v, said %q", err, exit, said.Bytes())
 	expect.Await(t, "what it left has ended", gone(numberIn(t, filepath.Join(dir, "up"))))
 
 	expect.No(t, errors.Join(os.WriteFile(filepath.Join(dir, "stay"), nil, 0o600), os.Remove(filepath.Join(dir, "up"))))
@@ -81,9 +79,8 @@ func TestAChildIsEndedWithItsContextAndToldWhyItCantStart(t *testing.T) {
 	why := errors.New("enough")
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(why)
-	if e, err := RunChild(ctx, ChildSpec{Argv: []string{"/bin/sleep", "300"}, Dir: "/"}); !errors.Is(err, why) || e.Signal != syscall.SIGKILL {
-		t.Errorf("%+v, %v", e, err)
-	}
+	e, err := RunChild(ctx, ChildSpec{Argv: []string{"/bin/sleep", "300"}, Dir: "/"})
+	expect.True(t, errors.Is(err, why) && e.Signal == syscall.SIGKILL, "%+v, %v", e, err)
 	var said pipe.Kept
 	for _, c := range []struct {
 		spec ChildSpec
@@ -94,11 +91,9 @@ func TestAChildIsEndedWithItsContextAndToldWhyItCantStart(t *testing.T) {
 		{ChildSpec{Argv: []string{"/bin/true"}, Dir: "/no/such/directory", Stderr: &said}, os.ErrNotExist},
 		{ChildSpec{}, os.ErrInvalid},
 	} {
-		_, err := StartChild(c.spec)
-		expect.Err(t, err, c.want, c.spec)
+		expect.Err(t, expect.Fault(StartChild(c.spec)), c.want, c.spec)
 	}
-	_, err := Look("no-such-program-here")
-	expect.Err(t, err, os.ErrNotExist, "look")
+	expect.Err(t, expect.Fault(Look("no-such-program-here")), os.ErrNotExist, "look")
 }
 
 func TestAChildDiesWithItsParent(t *testing.T) {

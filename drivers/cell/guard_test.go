@@ -62,9 +62,8 @@ func TestWhatAPersonsToolsRunIsReadOnlyInASharedDirectory(t *testing.T) {
 			} {
 				out := run(script)
 				for line := range strings.Lines(out) {
-					if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains("wrote made set added moved removed over linked chmod touched cut", word) {
-						t.Errorf("%s: %s", script, line)
-					}
+					word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+					expect.True(t, !strings.Contains("wrote made set added moved removed over linked chmod touched cut", word), "%s: %s", script, line)
 				}
 			}
 			for _, g := range guarded {
@@ -105,9 +104,7 @@ func laying(t *testing.T, l *lays, more []string, without ...string) *Supervisor
 		Files: func(Whose) (filerules.Places, error) { return filerules.Places{Guard: more}, nil },
 	})
 	expect.No(t, err)
-	t.Cleanup(func() {
-		expect.Is(t, s.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, s.Close(), nil) })
 	return s
 }
 

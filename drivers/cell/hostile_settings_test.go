@@ -78,9 +78,7 @@ func copyTo(t testing.TB, path string) {
 	t.Helper()
 	program := "/proc/self/exe"
 	if celltest.Race {
-		var err error
-		program, err = celltest.Attacker()
-		expect.No(t, err)
+		program = expect.Of(celltest.Attacker())(t)
 	}
 	celltest.Copy(t, program, path)
 }

@@ -258,15 +258,12 @@ func untouched(t *testing.T, w *world) {
 	t.Helper()
 	info, err := os.Stat(w.Outside)
 	expect.No(t, err, "write")
-	if data, _ := os.ReadFile(w.Outside); string(data) != "untouched" || info.Mode() != 0o666 {
-		t.Errorf("write: outside is %q, %s", data, info.Mode())
-	}
+	data, _ := os.ReadFile(w.Outside)
+	expect.True(t, string(data) == "untouched" && info.Mode() == 0o666, "write: outside is %q, %s", data, info.Mode())
 	for _, dir := range []string{filepath.Dir(w.Dir), w.Data, w.Home, w.Foreign, w.Kept, w.Scratch} {
 		entries := expect.Of(os.ReadDir(dir))(t)
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), "pwned") {
-				t.Errorf("write: %s is in %s", e.Name(), dir)
-			}
+			expect.True(t, !strings.HasPrefix(e.Name(), "pwned"), "write: %s is in %s", e.Name(), dir)
 		}
 	}
 	for _, path := range w.secrets() {
@@ -298,9 +295,7 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 	var told heard
 	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
 	expect.No(t, err)
-	t.Cleanup(func() {
-		expect.Is(t, s.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, s.Close(), nil) })
 	w.Spaces = s.spaced(t)
 	if !w.Spaces && os.Geteuid() == 0 {
 		_, err = s.Start(Spec{Run: "root", Argv: []string{"true"}, Dir: w.Dir})

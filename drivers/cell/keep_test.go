@@ -261,9 +261,7 @@ func TestWhatCantBeReadIsNamedAndGoes(t *testing.T) {
 	expect.No(t, os.WriteFile(filepath.Join(dir, "BBBBBBBBBBBB.json"), []byte(`{"run":"spoilt/r"`), 0o600))
 	found := 0
 	err = s.Collect(func(Kept) error { found++; return nil })
-	if found != 1 || err == nil || !strings.Contains(err.Error(), "BBBB") || strings.Contains(err.Error(), "AAAA") {
-		t.Errorf("found %d: %v", found, err)
-	}
+	expect.True(t, found == 1 && err != nil && strings.Contains(err.Error(), "BBBB") && !strings.Contains(err.Error(), "AAAA"), "found %d: %v", found, err)
 	left, _ := os.ReadDir(dir)
 	expect.True(t, len(left) == 1 && left[0].Name() == "README", "left: %v", left)
 }

@@ -49,8 +49,7 @@ func TestAMarkThatSaysNonsenseNamesNothing(t *testing.T) {
 	s := newSupervisor(t)
 	for mark, want := range map[string]string{"agent:t_acme:ada": "agent:t_acme:ada", "x\x1b[31m": "", strings.Repeat("x", 1000): "", "a b": ""} {
 		// It is not started by the supervisor, as what an earlier engine left is.
-		p, err := os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}})
-		expect.No(t, err)
+		p := expect.Of(os.StartProcess("/bin/sleep", []string{"sleep", "300"}, &os.ProcAttr{Env: []string{Marker + "=" + s.opt.Instance + "/" + mark}}))(t)
 		expect.Await(t, "its environment", func() bool { return markOf(p.Pid) != "" })
 		got, ok := s.Marked(p.Pid)
 		expect.True(t, ok && got == (operator.Run{Name: want}), "%q: %+v, %v", mark, got, ok)

@@ -118,9 +118,7 @@ func tellLayers() int {
 func newSupervisor(t testing.TB, without ...string) *Supervisor {
 	t.Helper()
 	s := expect.Of(NewSupervisor(Options{Instance: "test" + strconv.Itoa(os.Getpid()), Without: without}))(t)
-	t.Cleanup(func() {
-		expect.Is(t, s.Close(), nil, "close supervisor")
-	})
+	t.Cleanup(func() { expect.Is(t, s.Close(), nil, "close supervisor") })
 	return s
 }
 

@@ -104,8 +104,7 @@ func TestStartTellsWhatIsMissing(t *testing.T) {
 		} {
 			for _, profile := range []Profile{Open, Worker} {
 				c.spec.Wall.Profile = profile
-				_, err := s.Start(c.spec)
-				expect.Err(t, err, c.want, c.name, profile)
+				expect.Err(t, expect.Fault(s.Start(c.spec)), c.want, c.name, profile)
 			}
 		}
 		kids := childrenOf(os.Getpid())
@@ -309,8 +308,7 @@ func TestCloseStopsEveryRun(t *testing.T) {
 	expect.No(t, s.Close())
 	expect.True(t, p.isGone(), "still running")
 	p.CloseIO()
-	_, err := s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})
-	expect.Fails(t, err, "a closed supervisor started a command")
+	expect.Fails(t, expect.Fault(s.Start(Spec{Run: "y", Argv: []string{"true"}, Dir: t.TempDir()})), "a closed supervisor started a command")
 }
 
 func TestMemoryIsBounded(t *testing.T) {

@@ -44,9 +44,7 @@ func (h *heard) of(run string) (names []string) {
 func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
 	t.Helper()
 	s := expect.Of(NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take}))(t)
-	t.Cleanup(func() {
-		expect.Is(t, s.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, s.Close(), nil) })
 	return s
 }
 
@@ -210,9 +208,7 @@ func TestEachDeedHasOneNameAndEachCallOne(t *testing.T) {
 		expect.True(t, !names[d.name] && d.tried != "", "deed %q: %q", d.name, d.tried)
 		names[d.name] = true
 		for _, n := range d.calls {
-			if calls[n.call] != "" || len(n.name) > maxCall || slices.Contains(refused, n.call) {
-				t.Errorf("%s is there as %q", n.name, calls[n.call])
-			}
+			expect.True(t, calls[n.call] == "" && len(n.name) <= maxCall && !slices.Contains(refused, n.call), "%s is there as %q", n.name, calls[n.call])
 			calls[n.call] = n.name
 			deed, name := deedBy(&call{number: n.call}, true)
 			expect.True(t, deed == d.name && name == n.name, "%s of %s reads as %s of %s", n.name, d.name, name, deed)

@@ -103,9 +103,8 @@ func TestRealAgentapiTakesTasksAndIsInterrupted(t *testing.T) {
 			t.Fatalf("%q: %s %s %+v %v", text, out.Status, out.Output, out.Error, err)
 		}
 	}
-	if said := w.said(); !strings.Contains(said, "message ") || !strings.Contains(said, "it heard one") || !strings.Contains(said, "it heard two") {
-		t.Errorf("said %q", said)
-	}
+	said := w.said()
+	expect.True(t, strings.Contains(said, "message ") && strings.Contains(said, "it heard one") && strings.Contains(said, "it heard two"), "said %q", said)
 	done := make(chan task.Outcome, 1)
 	go func() {
 		out, _ := w.Prompt(context.Background(), w.prompt("count"))

@@ -176,9 +176,7 @@ func newRuntime(t *testing.T, opt Options) *Runtime {
 		opt.State = filepath.Join(t.TempDir(), "state")
 	}
 	r := expect.Of(New(opt))(t)
-	t.Cleanup(func() {
-		expect.Is(t, r.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, r.Close(), nil) })
 	return r
 }
 

@@ -36,9 +36,7 @@ func (p *played) elsewhere(t *testing.T, text string) {
 	body := core.MustEncode(map[string]string{"type": "user", "content": text})
 	resp := expect.Of(http.Post(p.srv.URL+"/@alice/bob.main/apps/ccw/message", "application/json", bytes.NewReader(body)))(t)
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the agent does not take it: %s", resp.Status)
-	}
+	expect.Must(t, resp.StatusCode == http.StatusOK, "the agent does not take it: %s", resp.Status)
 }
 
 // hears waits until exactly this was said.

@@ -134,8 +134,7 @@ func TestRealFleetFindsItsWorkspaceAgain(t *testing.T) {
 	t.Run("first", func(t *testing.T) {
 		e := realFleet(t, dir)
 		expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
-		_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options})
-		expect.No(t, err)
+		expect.Of(e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: rec.Options}))(t)
 		awaitAgent(t, e, m.name, is(fleet.Idle))
 	})
 	id := m.workspace(t).ID

@@ -65,8 +65,7 @@ func (e *engines) run(args ...string) (out string, err error) {
 
 func (e *engines) ok(args ...string) string {
 	e.t.Helper()
-	out := expect.Of(e.run(args...))(e.t)
-	return out
+	return expect.Of(e.run(args...))(e.t)
 }
 
 // serve starts an engine.

@@ -35,8 +35,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 	e := realFleet(t, t.TempDir())
 	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
 	rec := w.record(t, settings{Interrupt: "ctrl-c"})
-	_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options})
-	expect.No(t, err)
+	expect.Of(e.Fleet.Create(ctx, alice, fleet.Create{Name: w.name, Project: w.project, Runtime: "coder", Options: rec.Options}))(t)
 	awaitAgent(t, e, w.name, is(fleet.Idle))
 	agent := func() fleet.Agent { return awaitAgent(t, e, w.name, func(fleet.Agent) bool { return true }) }
 	within := func(what string, since time.Time, ok func() bool) time.Duration {
@@ -80,8 +79,7 @@ func TestRealWorkBegunInCoderIsNoticedWithinFiveSeconds(t *testing.T) {
 			t.Errorf("%d events hold %q (%v), want 1", len(answers.Items), "did "+name, err)
 			continue
 		}
-		line, err := e.DAG.Lineage(ctx, alice.Tenant, dag.LineageQuery{Node: answers.Items[0].Event.Nodes[0].Ref(), Depth: 20})
-		expect.No(t, err)
+		line := expect.Of(e.DAG.Lineage(ctx, alice.Tenant, dag.LineageQuery{Node: answers.Items[0].Event.Nodes[0].Ref(), Depth: 20}))(t)
 		asked, err := e.DAG.Events(ctx, alice.Tenant, dag.Query{Filter: core.Filter{Match: "do " + name + " 16"}})
 		if err != nil || len(asked.Items) != 1 || !slices.ContainsFunc(line.Steps, func(s dag.Step) bool { return s.Node == asked.Items[0].Event.Nodes[0].Ref() }) {
 			t.Errorf("what %q was answered does not lead to it: %d events, %v", name, len(asked.Items), err)

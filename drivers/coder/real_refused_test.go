@@ -68,8 +68,7 @@ func TestRealBuildThatFailsShowsTheEndOfItsLog(t *testing.T) {
 	}})
 	e := realFleet(t, t.TempDir())
 	expect.Of(e.Swarm.CreateTenant(ctx, alice, alice.Tenant))(t)
-	_, err := e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options})
-	expect.No(t, err)
+	expect.Of(e.Fleet.Create(ctx, alice, fleet.Create{Name: m.name, Project: m.project, Runtime: "coder", Options: m.record(t, settings{}).Options}))(t)
 	a := awaitAgent(t, e, m.name, is(fleet.Failed))
 	for _, text := range []string{"start failed: terraform apply: exit status 1", "Unable to find or pull image", "no space left on device"} {
 		expect.Has(t, a.Reason, text, "the reason lacks")

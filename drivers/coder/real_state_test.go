@@ -17,8 +17,7 @@ import (
 
 func (m *machine) workspace(t *testing.T) codersdk.Workspace {
 	t.Helper()
-	ws := expect.Of(m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions))(t)
-	return ws
+	return expect.Of(m.client.WorkspaceByOwnerAndName(context.Background(), codersdk.Me, m.name, noOptions))(t)
 }
 
 func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
@@ -37,9 +36,7 @@ func TestRealProjectsAreTemplatesAndRolesPresets(t *testing.T) {
 			t.Errorf("%+v is no project", o.Project)
 		}
 	}
-	if found == nil || len(found.Roles) != 2 || len(found.Project.ID) != 36 || found.Roles[0].ProjectID != found.Project.ID {
-		t.Fatalf("offer %+v", found)
-	}
+	expect.Must(t, found != nil && len(found.Roles) == 2 && len(found.Project.ID) == 36 && found.Roles[0].ProjectID == found.Project.ID, "offer %+v", found)
 	for _, c := range []struct{ project, role, want string }{
 		{"No such", "coder", `project: "No such" is not allowed; allowed: `},
 		{bare.project, "coder", "project: "},
@@ -128,8 +125,7 @@ func TestRealStoppedWorkspaceIsOfflineUntilItIsStarted(t *testing.T) {
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
 	turn := func(to codersdk.WorkspaceTransition) {
-		_, err := m.client.CreateWorkspaceBuild(context.Background(), m.workspace(t).ID, codersdk.CreateWorkspaceBuildRequest{Transition: to})
-		expect.No(t, err)
+		expect.Of(m.client.CreateWorkspaceBuild(context.Background(), m.workspace(t).ID, codersdk.CreateWorkspaceBuildRequest{Transition: to}))(t)
 	}
 	turn(codersdk.WorkspaceTransitionStop) // by somebody else
 	w.await(fleet.Offline, "stopped")
@@ -189,8 +185,7 @@ func TestRealDeleteThatIsNotAllowedYetIsDoneLater(t *testing.T) {
 	expect.No(t, r.Close())
 	expect.Is(t, m.workspace(t).LatestBuild.Transition, codersdk.WorkspaceTransitionStart, "a member could delete during a build")
 	next := newRuntime(t, opt)
-	_, err := next.Open(context.Background(), rec, func(fleet.Health) {})
-	expect.Fails(t, err, "an agent whose workspace goes can be opened")
+	expect.Fails(t, expect.Fault(next.Open(context.Background(), rec, func(fleet.Health) {})), "an agent whose workspace goes can be opened")
 	expect.No(t, next.Keep(context.Background(), nil))
 	expect.No(t, admin.CancelWorkspaceBuild(context.Background(), ws.LatestBuild.ID, codersdk.CancelWorkspaceBuildParams{}))
 	m.awaitGone(t)

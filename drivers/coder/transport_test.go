@@ -91,9 +91,7 @@ func TestARedirectNeverCarriesTheToken(t *testing.T) {
 			http.Redirect(w, r, to+r.URL.Path, http.StatusTemporaryRedirect)
 		})
 		e := read(t, s)
-		if e.Code != core.Unavailable || e.Details["field"] != "url" || !strings.Contains(e.Message, to) {
-			t.Errorf("%s: %q %v", to, e.Message, e.Details)
-		}
+		expect.True(t, e.Code == core.Unavailable && e.Details["field"] == "url" && strings.Contains(e.Message, to), "%s: %q %v", to, e.Message, e.Details)
 		_, err := s.client.Dial(context.Background(), "/api/v2/tailnet", &websocket.DialOptions{HTTPClient: s.client.HTTPClient})
 		expect.True(t, err != nil, "a websocket was opened")
 	}
@@ -103,8 +101,7 @@ func TestARedirectNeverCarriesTheToken(t *testing.T) {
 func TestTheTransportSendsNothingToOtherHosts(t *testing.T) {
 	s, _ := siteOf(t, func(http.ResponseWriter, *http.Request) {})
 	req := expect.Of(http.NewRequest(http.MethodGet, "http://127.0.0.1:1/", nil))(t)
-	_, err := s.http.RoundTrip(req)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "nothing is sent there"), "sent: %v", err)
+	expect.Says(t, expect.Fault(s.http.RoundTrip(req)), "nothing is sent there", "sent")
 }
 
 func TestARedirectOnTheSameHostIsFollowed(t *testing.T) {
@@ -140,8 +137,7 @@ func TestASlowServerIsNotWaitedForForEver(t *testing.T) {
 	s, _ := siteOf(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer stop()
-	_, err := s.workspace(ctx, uuid.New())
-	expect.True(t, err != nil && strings.Contains(err.Error(), "in time"), "%v", err)
+	expect.Says(t, expect.Fault(s.workspace(ctx, uuid.New())), "in time")
 }
 
 func TestARateLimitIsWaitedFor(t *testing.T) {
@@ -159,9 +155,8 @@ func TestARateLimitIsWaitedFor(t *testing.T) {
 	})
 	began := time.Now()
 	expect.No(t, s.build(context.Background(), uuid.New(), codersdk.WorkspaceTransitionStart, false))
-	if d := time.Since(began); asked.Load() != 2 || d < 900*time.Millisecond {
-		t.Errorf("%d requests in %v", asked.Load(), d)
-	}
+	d := time.Since(began)
+	expect.True(t, asked.Load() == 2 && d >= 900*time.Millisecond, "%d requests in %v", asked.Load(), d)
 }
 
 func TestALongRateLimitIsAnErrorAndSilence(t *testing.T) {

@@ -47,9 +47,8 @@ func TestAGreetingIsReadHoweverItIsSplit(t *testing.T) {
 			continue
 		}
 		for n := range data {
-			if h := readHello(data[:n]); h.state != partial || h.need <= n || h.need > len(data) {
-				t.Fatalf("records of %d, %d of %d bytes: state %d", size, n, len(data), h.state)
-			}
+			h := readHello(data[:n])
+			expect.Must(t, h.state == partial && h.need > n && h.need <= len(data), "records of %d, %d of %d bytes: state %d", size, n, len(data), h.state)
 		}
 		h := readHello(data)
 		expect.True(t, h.state == whole && h.name == "example.com", "records of %d: %+v", size, h)

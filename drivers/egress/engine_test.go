@@ -70,7 +70,7 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	go func() { answered <- answer(eng, bell, alice) }()
 	_, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/")
 	no(<-answered)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "127.0.0.1 is loopback, which a rule with --private must allow"), "%v", err)
+	expect.Says(t, err, "127.0.0.1 is loopback, which a rule with --private must allow")
 	said := log("egress.allowed")
 	expect.True(t, strings.Contains(said, `"host":"www.example.com"`) && strings.Contains(said, `"process":"curl"`), "%v", said)
 	expect.Has(t, log("egress.refused"), `"code":"address"`)
@@ -81,7 +81,7 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 	_, _, err = eng.Egress.Put(t.Context(), alice, r, time.Hour)
 	no(err)
 	_, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "egress rule *.example.com denies it"), "%v", err)
+	expect.Says(t, err, "egress rule *.example.com denies it")
 
 	// Once all is closed in order, the sums are in the log.
 	no(w.proxy.Close())

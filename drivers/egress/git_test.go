@@ -38,9 +38,7 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	do := func(args ...string) string {
 		t.Helper()
 		out, err := run(args...)
-		if err != nil {
-			t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		expect.Must(t, err == nil, "git %s: %v\n%s", strings.Join(args, " "), err, out)
 		return out
 	}
 	repo := filepath.Join(dir, "team", "r.git")
@@ -89,9 +87,7 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 		}
 	}()
 	do("-C", clone, "push", "-q", "origin", "main")
-	if a := <-answered; string(a.Action.Args) != `{"host":"example.com","port":443,"method":"git-receive-pack","path":"/team/r.git","process":"curl"}` {
-		t.Errorf("%s", a.Action.Args)
-	}
+	expect.Is(t, string((<-answered).Action.Args), `{"host":"example.com","port":443,"method":"git-receive-pack","path":"/team/r.git","process":"curl"}`)
 	head := do("-C", repo, "log", "--format=%s", "main")
 	expect.True(t, strings.HasPrefix(head, "second"), "%v", head)
 

@@ -26,9 +26,7 @@ import (
 func inspected(t testing.TB, decider proxy.Decider, server *httptest.Server) *world {
 	t.Helper()
 	w := newWorld(t, decider, local(server.Listener.Addr().String()), func(w *world, opt *proxy.Options) {
-		var err error
-		w.authority, err = ca.New()
-		expect.No(t, err)
+		w.authority = expect.Of(ca.New())(t)
 		opt.Roots = x509.NewCertPool()
 		if server.TLS != nil {
 			opt.Roots.AddCert(server.Certificate())
@@ -136,7 +134,7 @@ func TestAClientThatPinsFailsAndTheLogSaysWhy(t *testing.T) {
 	w := inspected(t, nil, server)
 	w.rules.let("example.com:443", false)
 	_, _, err := get(w.client("http", server), "https://example.com/")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "certificate"), "%v", err)
+	expect.Says(t, err, "certificate")
 	if said := w.rules.waitCut(); !strings.Contains(said, "tls_refused: the client refuses the certificate of its cell") || !strings.Contains(said, "swarmdeck egress allow example.com:443 --inspect=false") {
 		t.Error(said)
 	}

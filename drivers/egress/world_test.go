@@ -151,9 +151,7 @@ func newWorld(t testing.TB, decider proxy.Decider, dial func(context.Context, ne
 	}
 	w.proxy = proxy.New(opt)
 	w.proxy.Open(decider)
-	t.Cleanup(func() {
-		expect.Is(t, w.proxy.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, w.proxy.Close(), nil) })
 	w.http, w.socks = w.listen(proxy.HTTP), w.listen(proxy.SOCKS)
 	return w
 }

@@ -92,11 +92,8 @@ func openAgent(t *testing.T, argv ...string) (fleet.Handle, *watch) {
 	t.Helper()
 	r := expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir()}))(t)
 	w := &watch{}
-	h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify)
-	expect.No(t, err)
-	t.Cleanup(func() {
-		expect.Is(t, h.Close(), nil)
-	})
+	h := expect.Of(r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: argv}, w.notify))(t)
+	t.Cleanup(func() { expect.Is(t, h.Close(), nil) })
 	return h, w
 }
 
@@ -104,8 +101,7 @@ func ask(t *testing.T, h fleet.Handle, p fleet.Prompt) task.Outcome {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
-	out := expect.Of(h.Prompt(ctx, p))(t)
-	return out
+	return expect.Of(h.Prompt(ctx, p))(t)
 }
 
 // steady is an agent of the kind that stays: it answers each task with its

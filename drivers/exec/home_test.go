@@ -19,8 +19,7 @@ import (
 // another of a shell line.
 func homes(t *testing.T) (r *Runtime, run func(a fleet.Agent, line string) (out string, log []string)) {
 	t.Helper()
-	r, err := NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")})
-	expect.No(t, err)
+	r = expect.Of(NewRuntime(drivertest.Cells(t, cell.Options{}), RuntimeOptions{Dir: t.TempDir(), State: filepath.Join(t.TempDir(), "homes")}))(t)
 	return r, func(a fleet.Agent, line string) (string, []string) {
 		t.Helper()
 		a.TenantID, a.Command = "t_test", []string{"sh", "-c", line}

@@ -23,8 +23,7 @@ func TestAnAgentSaysWhatItsWallLacks(t *testing.T) {
 		sup := drivertest.Cells(t, cell.Options{Instance: "lacks", Without: c.without})
 		r := expect.Of(NewRuntime(sup, RuntimeOptions{Dir: t.TempDir()}))(t)
 		w := &watch{}
-		h, err := r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: sh(steady)}, w.notify)
-		expect.No(t, err)
+		h := expect.Of(r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Profile: "open", Command: sh(steady)}, w.notify))(t)
 		for range 2 {
 			ask(t, h, w.prompt("go"))
 		}

@@ -16,8 +16,7 @@ import (
 
 func newPins(t *testing.T) *pin.Keeper {
 	t.Helper()
-	k := expect.Of(pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil))(t)
-	return k
+	return expect.Of(pin.New(filepath.Join(t.TempDir(), "approved"), filepath.Join(t.TempDir(), "runs"), nil))(t)
 }
 
 func rewrite(t *testing.T, dir, name, text string) {
@@ -38,8 +37,7 @@ func TestATaskStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	_, out := finish(t, w)
 	expect.True(t, out.Stdout == "one\n", "%+v", out)
 	rewrite(t, dir, "job.sh", "echo two")
-	_, err = r.Start(context.Background(), job)
-	expect.Err(t, err, judge.ErrChanged, "started")
+	expect.Err(t, expect.Fault(r.Start(context.Background(), job)), judge.ErrChanged, "started")
 }
 
 func TestAProgramInTheWorkDirectoryIsBoundHoweverItIsFound(t *testing.T) {
@@ -65,6 +63,5 @@ func TestASkillStartsOnlyWithTheFilesThatWereJudged(t *testing.T) {
 	o := over(t, w)
 	expect.True(t, o.Status == task.Succeeded, "%+v", o)
 	rewrite(t, dir, "job.sh", `echo '{"n":2}'`)
-	_, err := r.Start(context.Background(), call)
-	expect.Err(t, err, judge.ErrChanged, "started")
+	expect.Err(t, expect.Fault(r.Start(context.Background(), call)), judge.ErrChanged, "started")
 }

@@ -49,8 +49,7 @@ func newRunner(t *testing.T, opt RunnerOptions) *Runner {
 	if opt.Dir == "" {
 		opt.Dir = t.TempDir()
 	}
-	r := expect.Of(NewRunner(drivertest.Cells(t, cell.Options{}), opt))(t)
-	return r
+	return expect.Of(NewRunner(drivertest.Cells(t, cell.Options{}), opt))(t)
 }
 
 func shell(script string) string {
@@ -59,11 +58,7 @@ func shell(script string) string {
 
 func finish(t *testing.T, w swarm.Work) (task.Outcome, runOutput) {
 	t.Helper()
-	select {
-	case <-w.Done():
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the work does not end")
-	}
+	expect.From(t, w.Done(), "the work does not end")
 	o := w.Outcome()
 	var out runOutput
 	expect.No(t, core.Decode(o.Output, &out), "output", o.Output)
@@ -183,9 +178,8 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
 	}
 	expect.True(t, len(out.Stdout)+len(out.Stderr) <= maxInline, "%d bytes inline", len(out.Stdout)+len(out.Stderr))
-	if info, _ := os.Stat(spill); info.Mode().Perm() != 0o600 {
-		t.Errorf("spill mode %v", info.Mode())
-	}
+	info, _ := os.Stat(spill)
+	expect.True(t, info.Mode().Perm() == 0o600, "spill mode %v", info.Mode())
 	n := len(l.lines)
 	if all := strings.Join(l.lines[maxLogLines-1:], "\n"); n > maxLogLines+2+maxTail || !strings.Contains(all, "log is cut here") || !strings.Contains(all, "lines are left out here") {
 		t.Errorf("%d log lines, from the limit on %q", n, l.lines[maxLogLines-1])
@@ -236,8 +230,7 @@ func TestTheEnginesEndCancelsTheWork(t *testing.T) {
 
 func TestPausedWorkStandsStillAndStillBeats(t *testing.T) {
 	dir, l, ctx := t.TempDir(), &logbook{}, context.Background()
-	w, err := newRunner(t, RunnerOptions{Dir: dir}).Start(ctx, l.job(shell(`i=0; while :; do i=$((i+1)); echo $i >n; done`), ""))
-	expect.No(t, err)
+	w := expect.Of(newRunner(t, RunnerOptions{Dir: dir}).Start(ctx, l.job(shell(`i=0; while :; do i=$((i+1)); echo $i >n; done`), "")))(t)
 	count := func() string {
 		data, _ := os.ReadFile(filepath.Join(dir, "n"))
 		return string(data)

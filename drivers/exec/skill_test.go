@@ -24,8 +24,7 @@ import (
 
 func newSkillRunner(t *testing.T, dir string) *SkillRunner {
 	t.Helper()
-	r := expect.Of(NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir}))(t)
-	return r
+	return expect.Of(NewSkillRunner(drivertest.Cells(t, cell.Options{}), RunnerOptions{Dir: dir}))(t)
 }
 
 func (l *logbook) call(params string, argv ...string) skill.Call {
@@ -45,11 +44,7 @@ func startSkill(t *testing.T, script string) (swarm.Work, *logbook) {
 
 func over(t *testing.T, w swarm.Work) task.Outcome {
 	t.Helper()
-	select {
-	case <-w.Done():
-	case <-time.After(2 * time.Minute):
-		t.Fatal("the work does not end")
-	}
+	expect.From(t, w.Done(), "the work does not end")
 	return w.Outcome()
 }
 
@@ -112,9 +107,8 @@ func TestASkillThatFloodsIsStoppedAndCostsNoMemory(t *testing.T) {
 	expect.True(t, m.HeapInuse <= 64<<20, "%d MiB of heap in use", m.HeapInuse>>20)
 	fits := fmt.Sprintf(`printf '{"a":"'; head -c %d /dev/zero | tr '\0' x; printf '"}'`, skill.MaxResult-8)
 	w, _ := startSkill(t, fits)
-	if o := over(t, w); o.Status != task.Succeeded || len(o.Output) != skill.MaxResult {
-		t.Errorf("the largest result: %s, %d bytes, %+v", o.Status, len(o.Output), o.Error)
-	}
+	o := over(t, w)
+	expect.True(t, o.Status == task.Succeeded && len(o.Output) == skill.MaxResult, "the largest result: %s, %d bytes, %+v", o.Status, len(o.Output), o.Error)
 }
 
 func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {

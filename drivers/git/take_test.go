@@ -52,9 +52,7 @@ func (w *worktree) try(most git.Limits) (string, error) {
 
 func (w *worktree) state() string {
 	w.t.Helper()
-	commit, err := w.try(git.Limits{Files: 1000, Bytes: 1 << 20})
-	w.no(err)
-	return commit
+	return expect.Of(w.try(git.Limits{Files: 1000, Bytes: 1 << 20}))(w.t)
 }
 
 // anew is the state as one finds it who has not seen the tree before.
@@ -70,9 +68,7 @@ func (w *worktree) known() string { return w.r.Known(git.Worktree{Path: w.path})
 
 func (w *worktree) show(commit, name string) string {
 	w.t.Helper()
-	out, err := w.r.Do(w.t.Context(), "show", commit+":"+name)
-	w.no(err)
-	return out
+	return expect.Of(w.r.Do(w.t.Context(), "show", commit+":"+name))(w.t)
 }
 
 func TestAStateAfterAnyChangeIsAsOneThatIsTakenAnew(t *testing.T) {
@@ -154,12 +150,10 @@ func TestAChangeThatNoTimeTellsOfIsSeen(t *testing.T) {
 func TestAnIndexIsNotTakenForThatOfAnotherState(t *testing.T) {
 	w := newWorktree(t)
 	w.state()
-	earlier, err := os.ReadFile(w.known() + ".last")
-	w.no(err)
+	earlier := expect.Of(os.ReadFile(w.known() + ".last"))(w.t)
 	w.write("a", "changed")
 	want := w.state()
-	index, err := os.ReadFile(w.known())
-	w.no(err)
+	index := expect.Of(os.ReadFile(w.known()))(w.t)
 	for name, spoil := range map[string]func() error{
 		"the state before":       func() error { return os.WriteFile(w.known()+".last", earlier, 0o600) },
 		"no state":               func() error { return os.Remove(w.known() + ".last") },

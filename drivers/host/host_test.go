@@ -36,10 +36,9 @@ func TestWhatCantBeStartedSaysWhy(t *testing.T) {
 	b := newBox(t, nil)
 	_, err := b.try("no-such-program")
 	expect.Err(t, err, os.ErrNotExist)
-	_, err = b.try("/etc/passwd")
-	expect.Err(t, err, os.ErrPermission)
+	expect.Err(t, expect.Fault(b.try("/etc/passwd")), os.ErrPermission)
 	_, err = b.pool.Start("t_other", "box", cell.Spec{Argv: []string{"true"}}, keeper.Hosted{})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "can't be reached"), "another tenant has it: %v", err)
+	expect.Says(t, err, "can't be reached", "another tenant has it")
 }
 
 func TestALinkThatIsCutLosesAndRepeatsNothing(t *testing.T) {
@@ -142,8 +141,7 @@ func TestAProcessThereIsPausedAndResumed(t *testing.T) {
 		}
 	}()
 	free := b.block()
-	err := p.Pause(ctx)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "not in effect before the link is back"), "%v", err)
+	expect.Says(t, p.Pause(ctx), "not in effect before the link is back")
 	free()
 }
 

@@ -96,8 +96,7 @@ func (b *box) await(what string, ok func() bool) {
 
 func (b *box) start(argv ...string) keeper.Process {
 	b.Helper()
-	p := expect.Of(b.try(argv...))(b)
-	return p
+	return expect.Of(b.try(argv...))(b)
 }
 
 func (b *box) try(argv ...string) (keeper.Process, error) {

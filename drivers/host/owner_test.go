@@ -76,7 +76,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	}
 	refused(old)
 	_, err := b.try("true")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "newer owner"), "the former owner begins something: %v", err)
+	expect.Says(t, err, "newer owner", "the former owner begins something")
 	q := expect.Of(next.Start("t_home", "box", spec("sh", "-c", "sleep 1000"), keeper.Hosted{}))(t)
 	defer q.CloseIO()
 	former, cleared := b.owner(5, false), make(chan error, 1)
@@ -86,7 +86,7 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 	refused(former) // it goes on trying until it is told to stop
 	over()
 	err = <-cleared
-	expect.True(t, err != nil && strings.Contains(err.Error(), "newer owner"), "a former owner clears it: %v", err)
+	expect.Says(t, err, "newer owner", "a former owner clears it")
 	if q.Ended() {
 		t.Error("a former owner has ended what is the newer one's:", q.Exit().Describe())
 	}
@@ -99,9 +99,8 @@ func TestAnOwnerWithAHigherEpochTakesOverAndALowerOneIsRefused(t *testing.T) {
 		for _, pid := range b.keepers("") {
 			_ = kill(pid)
 		}
-		return len(b.keepers("")) == 0
+		return expect.Rests(t, "keepers", func() int { return len(b.keepers("")) }) == 0
 	})
-	expect.Still(t, func() int { return len(b.keepers("")) }, "keepers")
 	again, stop := context.WithCancel(context.Background())
 	left := make(chan struct{})
 	late := b.owner(5, false)
@@ -162,8 +161,7 @@ func TestTheNextEngineIsToldHowTheRunsOfTheFormerEnded(t *testing.T) {
 		t.Helper()
 		s := spec("sh", "-c", script)
 		s.Keep = &cell.Keep{Stdout: true, Mask: secret.NewMask(map[string]string{"KEY": "correct-horse"})}
-		p := expect.Of(b.pool.Start("t_home", "box", s, keeper.Hosted{}))(t)
-		return p
+		return expect.Of(b.pool.Start("t_home", "box", s, keeper.Hosted{}))(t)
 	}
 	done, goes := begin("read x; touch began; until test -e go; do sleep 0.01; done; echo unread correct-horse; echo bad >&2; touch said; exit 7"), begin("read x; touch going; sleep 1000")
 	defer done.CloseIO()

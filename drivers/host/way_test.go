@@ -161,9 +161,7 @@ read -r go; exec 3<>/dev/tcp/127.0.0.1/3128; echo again >&3; read -r x <&3; echo
 	lines := bufio.NewScanner(outs)
 	see := func(want string) {
 		t.Helper()
-		if !lines.Scan() || lines.Text() != want {
-			t.Fatalf("%q, want %q", lines.Text(), want)
-		}
+		expect.Must(t, lines.Scan() && lines.Text() == want, "%q, want %q", lines.Text(), want)
 	}
 	see("heard hello")
 	free := b.block()
@@ -191,9 +189,7 @@ exec 11>&-; sleep 0.3; exec 10<>/dev/tcp/127.0.0.1/3128; echo one >&10; read -r 
 	_, outs, _ := p.Streams()
 	lines := bufio.NewScanner(outs)
 	for _, want := range []string{fmt.Sprint(wire.MaxWaysOfRun), "none", "heard one"} {
-		if !lines.Scan() || lines.Text() != want {
-			t.Fatalf("%q, want %q", lines.Text(), want)
-		}
+		expect.Must(t, lines.Scan() && lines.Text() == want, "%q, want %q", lines.Text(), want)
 	}
 	expect.No(t, end(p))
 	b.await("the end of the run is told", func() bool { return len(b.gate.overs()) == 1 })

@@ -74,9 +74,7 @@ func TestAnAnswerFindsItsCall(t *testing.T) {
 	<-one.Done
 	<-two.Done
 	var refused *Error
-	if !errors.As(one.Err, &refused) || refused.Code != InternalError || one.Err.Error() != "Internal error: no disk (-32603)" {
-		t.Errorf("first: %v", one.Err)
-	}
+	expect.True(t, errors.As(one.Err, &refused) && refused.Code == InternalError && one.Err.Error() == "Internal error: no disk (-32603)", "first: %v", one.Err)
 	expect.True(t, two.Err == nil && string(two.Result) == `{"ok":true}`, "second: %s, %v", two.Result, two.Err)
 	want := `{"jsonrpc":"2.0","id":1,"method":"first","params":{"n":1}}`
 	expect.True(t, f.sent[0] == want, "sent %s, want %s", f.sent[0], want)

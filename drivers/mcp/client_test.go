@@ -128,9 +128,7 @@ func guests(t *testing.T) (*house, *Client) {
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
-	t.Cleanup(func() {
-		expect.Is(t, c.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, c.Close(), nil) })
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})
 	return h, c
@@ -215,8 +213,7 @@ func TestAServerThatDiesIsBegunAnew(t *testing.T) {
 	h.know(t, tools.Server{Name: "broken", Command: []string{"sh", "-c", "echo no such module >&2; exit 1"}})
 	_, err := h.eng.Tools.List(t.Context(), lab, "broken")
 	expect.Must(t, err != nil, "it began")
-	_, err = h.eng.Tools.List(t.Context(), lab, "broken")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "next attempt"), "%v", err)
+	expect.Says(t, expect.Fault(h.eng.Tools.List(t.Context(), lab, "broken")), "next attempt")
 }
 
 func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
@@ -228,8 +225,7 @@ func TestAServerOverHTTPIsShownItsHeadersOnly(t *testing.T) {
 	_, r := h.ends(t, alice, "far", "list_agents", "{}")
 	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), `"total_count":1`), "%s %+v", r.Output, r.Error)
 	h.know(t, tools.Server{Name: "poor", URL: "http://127.0.0.1:1/mcp", Headers: map[string]string{"Authorization": "NOT_SET_AT_ALL"}})
-	_, err := h.eng.Tools.List(t.Context(), lab, "poor")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "NOT_SET_AT_ALL"), "%v", err)
+	expect.Says(t, expect.Fault(h.eng.Tools.List(t.Context(), lab, "poor")), "NOT_SET_AT_ALL")
 }
 
 func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
@@ -245,8 +241,7 @@ func TestAnAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 		}))
 		defer far.Close()
 		h.know(t, tools.Server{Name: name, URL: far.URL})
-		_, err := h.eng.Tools.List(t.Context(), lab, name)
-		expect.Fails(t, err, name)
+		expect.Fails(t, expect.Fault(h.eng.Tools.List(t.Context(), lab, name)), name)
 		n := sent.Load()
 		expect.True(t, n <= 100, "%s: %d MiB were read", name, n)
 	}
@@ -285,8 +280,7 @@ func TestRealServers(t *testing.T) {
 	}()
 	h.answer(t, "write_file", judge.Answer{Reason: "no"})
 	expect.Is(t, (<-over).Status, task.Blocked)
-	_, err := os.Stat(filepath.Join(box, "b.txt"))
-	expect.Fails(t, err, "it wrote what was denied")
+	expect.Fails(t, expect.Fault(os.Stat(filepath.Join(box, "b.txt"))), "it wrote what was denied")
 }
 
 func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
@@ -323,8 +317,7 @@ func TestARealServerThatIsKilledInACallIsBegunAnew(t *testing.T) {
 	expect.True(t, r.Error != nil && r.Error.Code == "unavailable" && strings.Contains(r.Error.Message, "server everything"), "%+v", r.Error)
 	_, r = h.ends(t, alice, "everything", "get-sum", `{"a":2,"b":3}`)
 	expect.True(t, r.Status == task.Succeeded, "the next call: %+v", r.Error)
-	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
-	expect.Fails(t, err, "the killed server was not reaped")
+	expect.Fails(t, expect.Fault(os.Stat(fmt.Sprintf("/proc/%d", pid))), "the killed server was not reaped")
 }
 
 func FuzzArguments(f *testing.F) {

@@ -116,8 +116,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 			return next(ctx, method, r)
 		}
 	})
-	cs, err := client.Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era})
-	expect.No(t, err)
+	cs := expect.Of(client.Connect(ctx, &mcp.IOTransport{Reader: outR, Writer: inW}, &mcp.ClientSessionOptions{ProtocolVersion: era}))(t)
 	t.Cleanup(func() {
 		_ = cs.Close()
 		cancel()

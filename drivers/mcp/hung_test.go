@@ -96,9 +96,7 @@ func impatient(t *testing.T, how string) *house {
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
 	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
-	t.Cleanup(func() {
-		expect.Is(t, c.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, c.Close(), nil) })
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "hangs", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "hangs", "HANGS": how}, CallTimeoutS: 1})
 	return h
@@ -119,9 +117,8 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 	}
 	expect.Is(t, life(), first, "it was begun anew")
 	// It hears nothing any more.
-	if _, r = h.ends(t, alice, "hangs", "deaf", "{}"); r.Error == nil || r.Error.Code != "timeout" || r.Error.Retryable || !strings.Contains(r.Error.Message, "is begun anew") {
-		t.Errorf("%+v", r.Error)
-	}
+	_, r = h.ends(t, alice, "hangs", "deaf", "{}")
+	expect.True(t, r.Error != nil && r.Error.Code == "timeout" && !r.Error.Retryable && strings.Contains(r.Error.Message, "is begun anew"), "%+v", r.Error)
 	now := life()
 	expect.True(t, now != first, "%s: it is the same", now)
 }
@@ -129,8 +126,7 @@ func TestAServerThatHangsInACallIsBegunAnew(t *testing.T) {
 func TestAServerThatListsNoToolsIsBegunAnew(t *testing.T) {
 	h := impatient(t, "list")
 	for range 2 {
-		_, err := h.eng.Tools.List(t.Context(), lab, "hangs")
-		expect.True(t, err != nil && strings.Contains(err.Error(), "did not list its tools within 8s, and is begun anew"), "%v", err)
+		expect.Says(t, expect.Fault(h.eng.Tools.List(t.Context(), lab, "hangs")), "did not list its tools within 8s, and is begun anew")
 	}
 }
 
@@ -139,8 +135,7 @@ func TestAPersonsTimeIsNotTheServers(t *testing.T) {
 	tk, a := h.asking(t, "hangs", "ask", "{}")
 	status := func() task.Status { return expect.Of(h.eng.Tasks.Get(t.Context(), lab, tk.TaskID))(t).Status }
 	expect.StillFor(t, 1500*time.Millisecond, status, "for longer than the server has, the call")
-	_, err := h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
-	expect.No(t, err)
+	expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}))(t)
 	r := h.over(t, tk)
 	expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), "asked"), "%s %+v", r.Output, r.Error)
 }

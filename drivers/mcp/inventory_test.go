@@ -44,7 +44,5 @@ func TestTheInventoryOfTools(t *testing.T) {
 		expect.No(t, os.WriteFile(path, out.Bytes(), 0o600))
 	}
 	want := expect.Of(os.ReadFile(path))(t)
-	if !bytes.Equal(want, out.Bytes()) {
-		t.Error("the tools are others than those of testdata/tools.txt; -update writes it anew: look at the difference")
-	}
+	expect.True(t, bytes.Equal(want, out.Bytes()), "the tools are others than those of testdata/tools.txt; -update writes it anew: look at the difference")
 }

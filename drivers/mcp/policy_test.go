@@ -60,12 +60,7 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 			go send()
 			h.answer(t, "send_message", judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 5}})
 			<-sent
-			select {
-			case uri := <-updated:
-				expect.Is(t, uri, rulesURI)
-			case <-time.After(2 * time.Minute):
-				t.Fatal("no update")
-			}
+			expect.Is(t, expect.From(t, updated, "no update"), rulesURI)
 			r, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: rulesURI})
 			expect.True(t, err == nil && strings.Contains(r.Contents[0].Text, `"send_message"`), "%v %v", r, err)
 			sent = make(chan struct{})

@@ -48,8 +48,7 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 			expect.Is(t, rep.Version, made.Policy.Version, rep)
 			before := h.eng.Judge.PolicyVersion(lab)
 			for _, name := range []string{"activate_policy", "restore_policy", "approve"} {
-				_, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg})
-				expect.Fails(t, err, name)
+				expect.Fails(t, expect.Fault(cs.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: arg})), name)
 				expect.True(t, has(h.events(t, lab, "mcp.refused"), name), "%s: the refusal is not in the log", name)
 			}
 			robot := sony.caller()
@@ -89,9 +88,7 @@ func TestBadProposalsNameTheFieldOverMCP(t *testing.T) {
 		"gates":           {"kind": "rules", "source": tinyPolicy, "gates": "tool.call"},
 	} {
 		got := refusal(t, cs, "propose_policy", args)
-		if got.Code != core.InvalidInput || !strings.Contains(got.Message, field) && got.Details["field"] != field {
-			t.Errorf("%s: %+v", field, got)
-		}
+		expect.True(t, got.Code == core.InvalidInput && (strings.Contains(got.Message, field) || got.Details["field"] == field), "%s: %+v", field, got)
 	}
 	all, err := h.eng.Judge.Policies(t.Context(), lab)
 	expect.True(t, err == nil && len(all) == 0, "%v %v", all, err)
@@ -130,11 +127,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 						t.Fatalf("not told of %v", missing)
 					}
 				}
-				select {
-				case <-listed:
-				case <-time.After(2 * time.Minute):
-					t.Fatal("not told that the list changed")
-				}
+				expect.From(t, listed, "not told that the list changed")
 			}
 			read := func(uri string) string {
 				t.Helper()
@@ -147,8 +140,7 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			told(policiesURI)
 			expect.Has(t, read(policiesURI), p.PolicyID)
 			expect.Is(t, read(p.URI), tinyPolicy)
-			_, err = cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"})
-			expect.Fails(t, err, "read a proposal that is not there")
+			expect.Fails(t, expect.Fault(cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"})), "read a proposal that is not there")
 			expect.Of(h.eng.Judge.Activate(t.Context(), alice, p.PolicyID))(t)
 			told(policyURI, sourceURI, policiesURI)
 			if read(sourceURI) != tinyPolicy || !strings.Contains(read(policyURI), `"tiny.all"`) {

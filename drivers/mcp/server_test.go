@@ -62,9 +62,7 @@ func TestAnOperatorDoesTheElevenOperations(t *testing.T) {
 			}()
 			h.answer(t, "create_agent", judge.Answer{Approve: true})
 			<-created
-			if made.Agent.Name != "Zed" || made.Agent.Role != "coder" || made.Agent.Project != "P" || made.Agent.WorkspaceID == "" {
-				t.Errorf("%+v", made)
-			}
+			expect.True(t, made.Agent.Name == "Zed" && made.Agent.Role == "coder" && made.Agent.Project == "P" && made.Agent.WorkspaceID != "", "%+v", made)
 			full, err := h.eng.Fleet.Agent(t.Context(), lab, "Zed")
 			expect.True(t, err == nil && slices.Equal(full.Command, []string{"cat"}), "made of %v, %v", full.Command, err)
 			expect.Await(t, "Zed is busy", func() bool {
@@ -173,8 +171,7 @@ func TestBadArgumentsAreRefusedByTheirFieldAndDoNothing(t *testing.T) {
 	after, err := h.eng.Judge.Decisions(t.Context(), lab, core.Filter{})
 	expect.True(t, err == nil && after.Info.Total == page.Info.Total, "%d decisions, there were %d, %v", after.Info.Total, page.Info.Total, err)
 	expect.Is(t, len(h.events(t, lab, "mcp.refused")), asked)
-	_, err = cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"})
-	expect.Fails(t, err, "an unknown tool was called")
+	expect.Fails(t, expect.Fault(cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve_approval"})), "an unknown tool was called")
 	expect.True(t, has(h.events(t, lab, "mcp.refused"), "approve_approval"), "the unknown tool is not audited")
 }
 
@@ -285,8 +282,7 @@ func (h *house) voids(t *testing.T, leave func()) {
 		a, err := h.eng.Judge.Approval(t.Context(), lab, id)
 		return err == nil && a.Status == judge.Voided
 	})
-	_, err := h.eng.Judge.Answer(t.Context(), alice, id, judge.Answer{Approve: true})
-	expect.Fails(t, err, "a void approval was approved")
+	expect.Fails(t, expect.Fault(h.eng.Judge.Answer(t.Context(), alice, id, judge.Answer{Approve: true})), "a void approval was approved")
 }
 
 func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {

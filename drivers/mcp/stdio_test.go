@@ -158,5 +158,5 @@ func TestARelayWhoseServerTurnsAwayTellsAllWhoWait(t *testing.T) {
 	said := heard(t, outR, 2)
 	expect.True(t, strings.Contains(said, `"id":1,`) && strings.Contains(said, `"id":2,`) && strings.Count(said, "Unauthorized") == 2, "%v", said)
 	err := <-relayed
-	expect.True(t, err != nil && strings.Contains(err.Error(), "Unauthorized"), "%v", err)
+	expect.Says(t, err, "Unauthorized")
 }

@@ -37,9 +37,7 @@ func TestOfAnAnswerWithTooManyValuesTheTokensAreCounted(t *testing.T) {
 			}
 			got = text(e.Model)
 			expect.True(t, e.Status == "ok" && got == "assistant[text:"+want+";]", "%s %.300s", e.Status, got)
-			if e.Model.Tokens == nil || *e.Model.Tokens != (fleet.ModelTokens{Prompt: 7, Completion: 1, Total: 8}) {
-				t.Errorf("tokens: %+v", e.Model.Tokens)
-			}
+			expect.True(t, e.Model.Tokens != nil && *e.Model.Tokens == (fleet.ModelTokens{Prompt: 7, Completion: 1, Total: 8}), "tokens: %+v", e.Model.Tokens)
 		})
 	}
 }
@@ -98,12 +96,10 @@ func TestWhatIsNotKeptOfAnAnswerIsTold(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, c.body)
 			}))
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+c.path, strings.NewReader(`{"model":"m"}`))
-			r.no(err)
+			req := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+c.path, strings.NewReader(`{"model":"m"}`)))(r.t)
 			req.Header.Set("Authorization", "Bearer "+key)
 			req.Header.Set("Accept-Encoding", "gzip") // not to be decoded here
-			res, err := http.DefaultClient.Do(req)
-			r.no(err)
+			res := expect.Of(http.DefaultClient.Do(req))(r.t)
 			defer res.Body.Close()
 			got, err := io.ReadAll(res.Body)
 			expect.True(t, err == nil && string(got) == c.body, "%d of %d bytes come back: %v", len(got), len(c.body), err)

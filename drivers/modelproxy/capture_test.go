@@ -14,8 +14,7 @@ func TestAnAgentCantTakeTheRoomOfOthers(t *testing.T) {
 	p := New()
 	defer p.Close()
 	open := func() []*line {
-		all, err := p.Open(Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}, nil, func(fleet.Event) func(fleet.Event) { return nil })
-		expect.No(t, err)
+		all := expect.Of(p.Open(Upstreams{"A_URL": &url.URL{}, "B_URL": &url.URL{}}, nil, func(fleet.Event) func(fleet.Event) { return nil }))(t)
 		return slices.Collect(maps.Values(all.lines))
 	}
 	hog, other := open(), open()
@@ -54,7 +53,6 @@ func TestWhatIsTooLongHoldsNothing(t *testing.T) {
 	}
 	expect.Is(t, p.held.Load(), maxAsked-small, "bytes are held of one that fits")
 	c.write([]byte{0})
-	if data, why := c.plain(""); p.held.Load() != 0 || data != nil || why == "" {
-		t.Errorf("%d bytes are held of one that does not", p.held.Load())
-	}
+	data, why := c.plain("")
+	expect.True(t, p.held.Load() == 0 && data == nil && why != "", "%d bytes are held of one that does not", p.held.Load())
 }

@@ -39,13 +39,11 @@ func newHeld(t *testing.T, env map[string]string) *held {
 func (h *held) send(url, name, value string) (status int, came *http.Request) {
 	h.t.Helper()
 	h.came.Store(nil)
-	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, url, strings.NewReader(`{"model":"m","messages":[]}`))
-	h.no(err)
+	req := expect.Of(http.NewRequestWithContext(h.t.Context(), http.MethodPost, url, strings.NewReader(`{"model":"m","messages":[]}`)))(h.t)
 	if name != "" {
 		req.Header.Set(name, value)
 	}
-	res, err := http.DefaultClient.Do(req)
-	h.no(err)
+	res := expect.Of(http.DefaultClient.Do(req))(h.t)
 	_ = res.Body.Close()
 	return res.StatusCode, h.came.Load()
 }
@@ -145,11 +143,9 @@ func TestAnAnswerThatRepeatsACredentialDoesNotHaveIt(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m","messages":[]}`))
 			r.no(err)
 			req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
-			res, err := http.DefaultClient.Do(req)
-			r.no(err)
+			res := expect.Of(http.DefaultClient.Do(req))(r.t)
 			defer res.Body.Close()
-			body, err := io.ReadAll(res.Body)
-			r.no(err)
+			body := expect.Of(io.ReadAll(res.Body))(r.t)
 			all := string(body) + fmt.Sprint(res.Header)
 			expect.True(t, !strings.Contains(all, key) && strings.Contains(string(body), "no such key: [secret OPENAI_API_KEY]"), "%v", all)
 			if e := r.events(2)[1]; strings.Contains(e.Error+text(e.Model), key) || !strings.Contains(e.Error+text(e.Model), "no such key: [") {
@@ -227,12 +223,10 @@ func TestAnAnswerThatCantBeReadForACredentialIsRefused(t *testing.T) {
 			_ = g.Close()
 		}))
 		env, _ := r.lines.Conceal(r.lines.Environ(map[string]string{"OPENAI_API_KEY": key}))
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m"}`))
-		r.no(err)
+		req := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m"}`)))(r.t)
 		req.Header.Set("Authorization", "Bearer "+env["OPENAI_API_KEY"])
 		req.Header.Set("Accept-Encoding", "gzip, br")
-		res, err := http.DefaultClient.Do(req)
-		r.no(err)
+		res := expect.Of(http.DefaultClient.Do(req))(r.t)
 		data, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if (res.StatusCode == http.StatusBadGateway) != refused || refused && !strings.Contains(string(data), "encoded as "+encoding) {

@@ -87,13 +87,11 @@ func TestEachSideIsOnRecordBeforeTheOtherHasIt(t *testing.T) {
 				}
 				_ = in.Close()
 			}()
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", body)
-			r.no(err)
+			req := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/chat/completions", body))(r.t)
 			if known {
 				req.ContentLength = int64(len(ask))
 			}
-			res, err := http.DefaultClient.Do(req)
-			r.no(err)
+			res := expect.Of(http.DefaultClient.Do(req))(r.t)
 			defer res.Body.Close()
 			readAll(t, res.Body, len(answer), answered)
 			expect.Is(t, r.count(), 2, "the agent has the answer before it is on record")
@@ -125,14 +123,11 @@ func TestAStreamIsPassedOnAsItComes(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 	}))
-	res, err := http.Post(r.url+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`))
-	r.no(err)
+	res := expect.Of(http.Post(r.url+"/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[]}`)))(r.t)
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	for _, want := range []string{"one", "two"} {
-		if !lines.Scan() || !strings.Contains(lines.Text(), want) || !lines.Scan() {
-			t.Fatalf("%q, want %s", lines.Text(), want)
-		}
+		expect.Must(t, lines.Scan() && strings.Contains(lines.Text(), want) && lines.Scan(), "%q, want %s", lines.Text(), want)
 		step <- struct{}{} // nothing more comes before the reader has this
 	}
 	for lines.Scan() {
@@ -173,8 +168,7 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 			came.Store(true)
 			r.no(err)
 			expect.Is(t, r.count(), 2, "the agent has a call before the answer is on record")
-			rest, err := io.ReadAll(res.Body)
-			r.no(err)
+			rest := expect.Of(io.ReadAll(res.Body))(r.t)
 			expect.True(t, string(first)+string(rest) == fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end), "%q", rest)
 			if all := r.events(2); !strings.Contains(text(all[1].Model), "run") || all[1].Status != "ok" {
 				t.Errorf("%+v %s", all[1], text(all[1].Model))
@@ -211,8 +205,7 @@ func TestWhatIsCutOffEndsAsInterrupted(t *testing.T) {
 			}))
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m","messages":[]}`))
-			r.no(err)
+			req := expect.Of(http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/chat/completions", strings.NewReader(`{"model":"m","messages":[]}`)))(r.t)
 			go func() {
 				res, err := http.DefaultClient.Do(req)
 				if err != nil {
@@ -311,13 +304,11 @@ func TestNobodyElseGetsThrough(t *testing.T) {
 	at := r.url[:strings.LastIndex(r.url, "/")]
 	expect.True(t, strings.HasPrefix(at, "http://127.0.0.1:") && len(r.url)-len(at) == 53, "%s", r.url)
 	try := func(address, host string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}"))
-		r.no(err)
+		req := expect.Of(http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader("{}")))(r.t)
 		if host != "" {
 			req.Host = host
 		}
-		res, err := http.DefaultClient.Do(req)
-		r.no(err)
+		res := expect.Of(http.DefaultClient.Do(req))(r.t)
 		_ = res.Body.Close()
 		expect.Is(t, res.StatusCode, http.StatusNotFound, address)
 	}
@@ -340,8 +331,7 @@ func TestWhatIsNoTalkPassesUnseen(t *testing.T) {
 	})+"/base/v1/")
 	_, body := r.post("/messages/count_tokens?beta=true", "{}")
 	expect.True(t, body == "POST /base/v1/messages/count_tokens?beta=true", "%v", body)
-	res, err := http.Get(r.url + "/models/a%2Fb")
-	r.no(err)
+	res := expect.Of(http.Get(r.url + "/models/a%2Fb"))(r.t)
 	defer res.Body.Close()
 	if body, _ := io.ReadAll(res.Body); string(body) != "GET /base/v1/models/a%2Fb" {
 		t.Errorf("%s", body)
@@ -413,13 +403,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		"too many":                 {strings.Split("A,B,C,D,E,F,G,H,I", ","), nil, "at most 8"},
 		"an address that is empty": {[]string{"OPENAI_BASE_URL"}, map[string]string{"OPENAI_BASE_URL": ""}, "OPENAI_BASE_URL"},
 	} {
-		_, err := modelproxy.Read(c.names, c.env)
-		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v", name, err)
+		expect.Says(t, expect.Fault(modelproxy.Read(c.names, c.env)), c.want, name)
 	}
 	to, err := modelproxy.Read([]string{"ANTHROPIC_BASE_URL", "MY_URL"}, map[string]string{"MY_URL": "https://models.example/v1"})
-	if err != nil || to["ANTHROPIC_BASE_URL"].Host != "api.anthropic.com" || to["MY_URL"].String() != "https://models.example/v1" {
-		t.Errorf("%v %v", to, err)
-	}
+	expect.True(t, err == nil && to["ANTHROPIC_BASE_URL"].Host == "api.anthropic.com" && to["MY_URL"].String() == "https://models.example/v1", "%v %v", to, err)
 }
 
 func TestAnAgentsUsualModelNeedsNoOption(t *testing.T) {

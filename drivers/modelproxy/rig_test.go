@@ -81,16 +81,13 @@ func (r *rig) events(n int) []fleet.Event {
 
 func (r *rig) post(path, body string) (int, string) {
 	r.t.Helper()
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, strings.NewReader(body))
-	r.no(err)
+	req := expect.Of(http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url+path, strings.NewReader(body)))(r.t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+key)
 	req.Header.Set("X-Api-Key", key)
-	res, err := http.DefaultClient.Do(req)
-	r.no(err)
+	res := expect.Of(http.DefaultClient.Do(req))(r.t)
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	r.no(err)
+	data := expect.Of(io.ReadAll(res.Body))(r.t)
 	return res.StatusCode, string(data)
 }
 

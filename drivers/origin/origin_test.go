@@ -72,8 +72,7 @@ func start(t *testing.T, script string) (first int, pids *bufio.Scanner) {
 func next(t *testing.T, pids *bufio.Scanner) int {
 	t.Helper()
 	expect.Must(t, pids.Scan(), "no pid was told")
-	pid := expect.Of(strconv.Atoi(strings.TrimSpace(pids.Text())))(t)
-	return pid
+	return expect.Of(strconv.Atoi(strings.TrimSpace(pids.Text())))(t)
 }
 
 func always() bool { return true }
@@ -187,9 +186,7 @@ func TestNoProcessIsAPersonsForAMoment(t *testing.T) {
 		expect.Must(t, got.Kind != operator.Person, "%+v", got)
 		looked.Add(1)
 	}
-	if looked.Load() < 300 {
-		t.Errorf("looked at %d", looked.Load())
-	}
+	expect.True(t, looked.Load() >= 300, "looked at %d", looked.Load())
 }
 
 func BenchmarkFind(b *testing.B) {

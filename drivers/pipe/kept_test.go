@@ -27,17 +27,15 @@ func TestKeptKeepsNoMoreThanItMay(t *testing.T) {
 			_, err := io.CopyBuffer(struct{ io.Writer }{k}, struct{ io.Reader }{strings.NewReader("abcdefghi")}, make([]byte, step))
 			got := string(k.Bytes())
 			expect.True(t, got == c.want && errors.Is(err, c.err) && k.Cut() == (len(c.want) < 9), "%s, %d at a time: %q, %v", name, step, got, err)
-			if got := string(k.Take()); got != c.want || len(k.Bytes()) != 0 {
-				t.Errorf("%s: took %q, left %q", name, got, k.Bytes())
-			}
+			got = string(k.Take())
+			expect.True(t, got == c.want && len(k.Bytes()) == 0, "%s: took %q, left %q", name, got, k.Bytes())
 			if c.kept.End {
 				continue
 			}
 			var to strings.Builder
 			k = &Kept{Most: c.kept.Most, Over: c.kept.Over, To: &to}
-			if _, err := io.CopyBuffer(struct{ io.Writer }{k}, struct{ io.Reader }{strings.NewReader("abcdefghi")}, make([]byte, step)); to.String() != c.want || !errors.Is(err, c.err) {
-				t.Errorf("%s, %d at a time, elsewhere: %q, %v", name, step, to.String(), err)
-			}
+			_, err = io.CopyBuffer(struct{ io.Writer }{k}, struct{ io.Reader }{strings.NewReader("abcdefghi")}, make([]byte, step))
+			expect.True(t, to.String() == c.want && errors.Is(err, c.err), "%s, %d at a time, elsewhere: %q, %v", name, step, to.String(), err)
 		}
 	}
 }

@@ -66,16 +66,14 @@ func attacked(t *testing.T, stays bool) {
 		}
 	})
 	t.Logf("%d answers came too late", late.Load())
-	_, err := os.Stat(target)
-	expect.Fails(t, err, "a program wrote a file")
+	expect.Fails(t, expect.Fault(os.Stat(target)), "a program wrote a file")
 	b, _ := os.ReadFile(secret)
 	expect.True(t, string(b) == "secret", "a program changed a file")
 	left, _ := filepath.Glob(filepath.Join(r.dir, "draft-*"))
 	expect.True(t, len(left) == 0, "left files: %v", left)
 	own := r.dir
 	expect.No(t, r.Close())
-	_, err = os.Stat(own)
-	expect.Fails(t, err, "the programs' directory is still there")
+	expect.Fails(t, expect.Fault(os.Stat(own)), "the programs' directory is still there")
 	nothingLeft(t, before, own, "600."+mark)
 }
 

@@ -95,8 +95,7 @@ func TestFilesThatGitCallsCleanAreClean(t *testing.T) {
 			bob := r.tree("bob", r.repo)
 			r.write(bob.Path, "run.bat", "bob\n")
 			r.write(r.repo, "run.bat", "mine\r\n")
-			_, err = r.over(bob, tree.Join{Key: "t2", Mode: tree.Squash})
-			expect.Err(t, err, core.Kind(core.Conflict))
+			expect.Err(t, expect.Fault(r.over(bob, tree.Join{Key: "t2", Mode: tree.Squash})), core.Kind(core.Conflict))
 		})
 	}
 }

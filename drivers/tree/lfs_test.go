@@ -115,9 +115,7 @@ func TestContentThatBelongsToLFSIsNotTakenOverAsAFileOfGit(t *testing.T) {
 	r.write(ada.Path, "big.bin", "new content\n")
 	r.git(ada.Path, "-c", "filter.lfs.process=", "-c", "filter.lfs.clean=", "-c", "filter.lfs.required=false", "commit", "-qam", "without git-lfs")
 	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Rebase})
-	if !errors.Is(err, core.Kind(core.Conflict)) || !strings.Contains(err.Error(), "big.bin") || !strings.Contains(err.Error(), "--squash") {
-		t.Error(err)
-	}
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), "big.bin") && strings.Contains(err.Error(), "--squash"), "%v", err)
 	_, err = r.over(ada, tree.Join{Key: "t2", Mode: tree.Squash})
 	no(t, err)
 	expect.True(t, r.read(r.repo, "big.bin") == "new content\n", "the file was not taken over")

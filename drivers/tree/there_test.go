@@ -134,8 +134,7 @@ func TestATreeOfAHostIsOfOneAgentAlone(t *testing.T) {
 	no(t, r.host.desk.Tidy([]string{"bob"}))
 	expect.True(t, r.read(ada.Path, "a") == "" && r.read(bob.Path, "a") != "", "another tree than ada's went")
 	r.git(bob.Path, "fsck")
-	_, err := r.d.Now(t.Context(), ada)
-	expect.Err(t, err, core.Kind(core.Unavailable), "a tree that is gone")
+	expect.Err(t, expect.Fault(r.d.Now(t.Context(), ada)), core.Kind(core.Unavailable), "a tree that is gone")
 	no(t, r.host.desk.Tidy(nil))
 	for _, dir := range []string{"sources", "work/t_host", "states/t_host/trees"} {
 		left, _ := os.ReadDir(filepath.Join(r.base, "box", dir))

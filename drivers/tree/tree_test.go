@@ -162,8 +162,7 @@ func TestATreeIsABranchWithARepositoryOfItsOwn(t *testing.T) {
 	r.git(r.repo, "gc", "-q", "--prune=now")
 	r.git(ada.Path, "fsck", "--full")
 	r.remove(ada)
-	_, err := os.Stat(ada.Path)
-	expect.True(t, err != nil && r.git(r.repo, "for-each-ref", "refs/swarmdeck") == "", "the tree left something behind")
+	expect.True(t, expect.Fault(os.Stat(ada.Path)) != nil && r.git(r.repo, "for-each-ref", "refs/swarmdeck") == "", "the tree left something behind")
 }
 
 func TestWhatChangedIsListedAndShown(t *testing.T) {
@@ -189,9 +188,7 @@ func TestWhatChangedIsListedAndShown(t *testing.T) {
 	}
 	var b bytes.Buffer
 	no(t, r.d.Diff(t.Context(), ada, ada.Since, s.Commit, []string{"a"}, &b))
-	if !strings.Contains(b.String(), "-two\n+TWO\n") || strings.Contains(b.String(), "new") {
-		t.Error(b.String())
-	}
+	expect.True(t, strings.Contains(b.String(), "-two\n+TWO\n") && !strings.Contains(b.String(), "new"), "%v", b.String())
 }
 
 func TestChangesAreTakenOverWhereTheBranchIsCheckedOut(t *testing.T) {
@@ -324,8 +321,7 @@ func TestACallsIdIsNoTasks(t *testing.T) {
 	got, err := r.d.Marked(t.Context(), ada, "tk_1")
 	expect.True(t, err == nil && got != now.Commit, "a call stands for the task: %v %v", got, err)
 	expect.Is(t, expect.Of(r.d.Marked(t.Context(), ada, "c1"))(t), now.Commit)
-	_, err = r.d.Marked(t.Context(), ada, "c2")
-	expect.Err(t, err, core.Kind(core.NotFound))
+	expect.Err(t, expect.Fault(r.d.Marked(t.Context(), ada, "c2")), core.Kind(core.NotFound))
 }
 
 // command is one that nobody holds up.

@@ -80,8 +80,7 @@ func TestWhatWasPublishedIsReadBack(t *testing.T) {
 			other := to
 			other.TenantID = "t_b"
 			w.no(w.publish(other, 7))
-			notes, err := w.held(to)
-			w.no(err)
+			notes := expect.Of(w.held(to))(w.t)
 			got := strings.Join(notes, "|")
 			want := map[string]string{witness.File: note(0) + "|" + note(1) + "|" + note(2) + "|" + note(7), witness.Git: note(2) + "|" + note(1) + "|" + note(0)}[kind]
 			expect.Is(t, got, want)
@@ -162,8 +161,7 @@ func TestACommandGetsTheLineOfAFile(t *testing.T) {
 	notes, err := w.held(w.witness(witness.File, "kept"))
 	expect.True(t, err == nil && len(notes) == 2, "%q %v", notes, err)
 	to.Command = []string{"sh", "-c", "echo full >&2; exit 3"}
-	err = w.publish(to, 3)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "the command exited with status 3: full"), "%v", err)
+	expect.Says(t, w.publish(to, 3), "the command exited with status 3: full")
 	to.Command = []string{"no-such-program"}
 	expect.Fails(t, w.publish(to, 3), "a program that is not there took it")
 }

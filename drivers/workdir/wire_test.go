@@ -37,8 +37,7 @@ func TestARequestIsAnsweredOrSaysWhyNot(t *testing.T) {
 	a, err = asks(t, d, Request{Op: OpSub, Path: dir + "/sub"})
 	expect.True(t, err == nil && filepath.Base(a.Path) == "sub", "%+v %v", a, err)
 	for _, r := range []Request{{Op: OpSub, Path: "/"}, {Op: "other"}, {Op: OpRead, Path: "x"}, {Op: OpLook, Argv: []string{"cat", "x"}, Path: "/"}} {
-		_, err := asks(t, d, r)
-		expect.Err(t, err, core.Kind(core.InvalidInput), r)
+		expect.Err(t, expect.Fault(asks(t, d, r)), core.Kind(core.InvalidInput), r)
 	}
 }
 

@@ -36,9 +36,7 @@ func TestKilledProcessLeavesASealedLog(t *testing.T) {
 		acknowledged := killAfter(t, filepath.Dir(h.data), 40+60*round)
 		h.open()
 		r := h.verify(saved)
-		if !r.OK || r.Events < acknowledged || len(r.Keys) < 2 || h.fault() != nil {
-			t.Fatalf("round %d: acknowledged %d: %+v", round, acknowledged, r)
-		}
+		expect.Must(t, r.OK && r.Events >= acknowledged && len(r.Keys) >= 2 && h.fault() == nil, "round %d: acknowledged %d: %+v", round, acknowledged, r)
 		h.record(1) // the log goes on
 		saved = h.checkpoint()
 	}

@@ -22,14 +22,12 @@ import (
 
 func (h *house) rotate() audit.Key {
 	h.t.Helper()
-	k := expect.Of(h.RotateKey(h.t.Context(), alice, h.sealer))(h.t)
-	return k
+	return expect.Of(h.RotateKey(h.t.Context(), alice, h.sealer))(h.t)
 }
 
 func (h *house) keys() []audit.Key {
 	h.t.Helper()
-	keys := expect.Of(h.Keys(h.t.Context(), acme, h.sealer))(h.t)
-	return keys
+	return expect.Of(h.Keys(h.t.Context(), acme, h.sealer))(h.t)
 }
 
 // spans is "FIRST-LAST word" of each key.
@@ -108,8 +106,7 @@ func TestAKeyThatItsPredecessorDidNotSignIsNamedForEver(t *testing.T) {
 			h.record(1)
 			bad := h.keys()[2]
 			want := fmt.Sprintf("signing key %s was not signed by the key before it, %s", bad.KeyID, h.keys()[1].KeyID)
-			err = h.fault()
-			expect.True(t, err != nil && strings.Contains(err.Error(), want), "the open reports %v, want %s", err, want)
+			expect.Says(t, h.fault(), want, "the open reports")
 			r := h.verify(nil)
 			if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], want) || !strings.Contains(r.Problems[0], bad.Event) {
 				t.Errorf("verify reports %q, want %s", r.Problems, want)
@@ -204,8 +201,7 @@ func signAs(t *testing.T, key string, checkpoint []byte) []byte {
 	verifier := expect.Of(note.NewEd25519VerifierKey(origin, public))(t)
 	hash := strings.Split(verifier, "+")[1]
 	signer := expect.Of(note.NewSigner("PRIVATE+KEY+" + origin + "+" + hash + "+" + parts[4]))(t)
-	signed := expect.Of(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
-	return signed
+	return expect.Of(note.Sign(&note.Note{Text: text + "\n"}, signer))(t)
 }
 
 // Whatever a key file holds, it is a key and the rotations that led to it, or

@@ -31,8 +31,7 @@ func newStore(t testing.TB) *store.DB {
 
 func openSealer(t testing.TB, path string) *audit.Sealer {
 	t.Helper()
-	s := expect.Of(audit.OpenSealer(path))(t)
-	return s
+	return expect.Of(audit.OpenSealer(path))(t)
 }
 
 // house is a data file with its key, opened and closed as a process would.
@@ -55,9 +54,7 @@ func newHouse(t testing.TB) *house {
 func (h *house) open() {
 	h.t.Helper()
 	if h.sealer = openSealer(h.t, h.key); h.shared {
-		var err error
-		h.sealer, err = audit.OpenShared(h.key)
-		expect.No(h.t, err)
+		h.sealer = expect.Of(audit.OpenShared(h.key))(h.t)
 	}
 	h.db = openStore(h.t, h.data, store.Options{Seal: h.sealer.Seal})
 	h.Ledger = audit.New(h.db, audit.Options{Clock: newClock(), Trusted: h.trusted})
@@ -106,6 +103,5 @@ func (h *house) verify(saved []byte) audit.Report {
 
 func (h *house) checkpoint() []byte {
 	h.t.Helper()
-	c := expect.Of(h.Checkpoint(h.t.Context(), acme))(h.t)
-	return c
+	return expect.Of(h.Checkpoint(h.t.Context(), acme))(h.t)
 }

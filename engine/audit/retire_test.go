@@ -74,8 +74,7 @@ func (h *house) healthy(saved ...[]byte) {
 
 func (h *house) deltas() []audit.Delta {
 	h.t.Helper()
-	d := expect.Of(h.Reconcile(h.t.Context(), acme))(h.t)
-	return d
+	return expect.Of(h.Reconcile(h.t.Context(), acme))(h.t)
 }
 
 // drop removes things in one event.

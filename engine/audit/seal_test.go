@@ -101,8 +101,7 @@ func TestTenantsAreSealedApart(t *testing.T) {
 
 func mustCheckpoint(t *testing.T, h *house, tenant string) []byte {
 	t.Helper()
-	c := expect.Of(h.Checkpoint(t.Context(), tenant))(t)
-	return c
+	return expect.Of(h.Checkpoint(t.Context(), tenant))(t)
 }
 
 func TestSealRefusesToSignOverDamage(t *testing.T) {
@@ -113,7 +112,7 @@ func TestSealRefusesToSignOverDamage(t *testing.T) {
 		_, err := tx.Record(entry("task.queued", "tk_1"))
 		return err
 	})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "does not match its signed checkpoint"), "got %v", err)
+	expect.Says(t, err, "does not match its signed checkpoint")
 }
 
 func TestReadOnlyLogCanBeReadAndVerified(t *testing.T) {
@@ -136,9 +135,7 @@ func TestKeyFile(t *testing.T) {
 	first := openSealer(t, path).Verifier(acme)
 	expect.Is(t, openSealer(t, path).Verifier(acme), first, "the key changed")
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Fatalf("mode %v, %v", info.Mode(), err)
-	}
+	expect.Must(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v", info.Mode(), err)
 	left, _ := filepath.Glob(path + ".new-*")
 	expect.True(t, len(left) == 0, "left behind: %v", left)
 	good := expect.Of(os.ReadFile(path))(t)
@@ -163,6 +160,5 @@ func TestKeyFile(t *testing.T) {
 		now, _ := os.ReadFile(bad)
 		expect.True(t, string(now) == c.text, "%s: the file was changed", name)
 	}
-	_, err = audit.OpenSealer(dir)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "not a regular file"), "directory: %v", err)
+	expect.Says(t, expect.Fault(audit.OpenSealer(dir)), "not a regular file", "directory")
 }

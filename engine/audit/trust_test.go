@@ -62,8 +62,7 @@ func (h *house) trust(machine string) audit.Key {
 	first := h.as(machine)
 	request := h.asks()
 	h.as(first)
-	k := expect.Of(h.TrustKey(h.t.Context(), alice, h.sealer, request))(h.t)
-	return k
+	return expect.Of(h.TrustKey(h.t.Context(), alice, h.sealer, request))(h.t)
 }
 
 func (h *house) endKey(id string) error {
@@ -79,9 +78,8 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 	if !errors.As(refused, &untrusted) || !strings.Contains(refused.Error(), "audit key trust "+untrusted.Request) || len(untrusted.Request) != 128 {
 		t.Fatal("a key that nobody trusts signs:", refused)
 	}
-	if _, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request); !errors.As(err, &untrusted) {
-		t.Fatal("a key trusts itself:", err)
-	}
+	_, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request)
+	expect.Must(t, errors.As(err, &untrusted), "a key trusts itself: %v", err)
 	r := h.verify(nil)
 	expect.True(t, len(r.Problems) == 1 && r.Events == 3 && strings.Contains(r.Problems[0], "not a trusted key"), "%+v", r)
 	h.as(first)
@@ -89,8 +87,7 @@ func TestAnotherMachinesKeySignsALogOnceThatTrustsIt(t *testing.T) {
 	expect.True(t, r.OK, "%v", r.Problems)
 	k := h.trust("two.key")
 	expect.True(t, k.Trusted && k.First == 4 && k.SignedBy == h.keys()[0].KeyID, "%+v", k)
-	_, err := h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request)
-	expect.Is(t, core.AsError(err).Code, core.Conflict, "trusted twice:")
+	expect.Is(t, core.AsError(expect.Fault(h.TrustKey(t.Context(), alice, h.sealer, untrusted.Request))).Code, core.Conflict, "trusted twice:")
 	h.record(1)
 	for _, machine := range []string{"two.key", first, "two.key"} {
 		h.as(machine)

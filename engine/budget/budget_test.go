@@ -26,9 +26,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{}
 	r.World = enginetest.New(t, enginetest.Options{Build: func(w *enginetest.World) {
-		var err error
-		r.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Tenants: w.Store.Tenants})
-		w.No(err)
+		r.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Tenants: w.Store.Tenants}))(w.T)
 		r.budgets = budget.New(budget.Options{Ledger: w.Ledger, Judge: r.judge, Health: health.New(health.Options{}), Sessions: r, Work: r})
 		w.No(r.budgets.Read(t.Context(), enginetest.Acme))
 	}})
@@ -49,8 +47,7 @@ func (r *rig) BudgetUsed()          {}
 
 func (r *rig) set(b budget.Budget) {
 	r.T.Helper()
-	_, err := r.budgets.Set(r.T.Context(), enginetest.Alice(), b)
-	r.No(err)
+	expect.Of(r.budgets.Set(r.T.Context(), enginetest.Alice(), b))(r.T)
 }
 
 // use spends, and has the budgets notice it.
@@ -62,8 +59,7 @@ func (r *rig) use(who budget.Spender, tokens int64, cost float64) {
 
 func (r *rig) one(subject string) budget.Budget {
 	r.T.Helper()
-	all, err := r.budgets.List(r.T.Context(), enginetest.Acme)
-	r.No(err)
+	all := expect.Of(r.budgets.List(r.T.Context(), enginetest.Acme))(r.T)
 	i := slices.IndexFunc(all, func(b budget.Budget) bool { return b.Subject == subject })
 	expect.Must(r.T, i >= 0, "no budget of %s in %+v", subject, all)
 	return all[i]
@@ -71,8 +67,7 @@ func (r *rig) one(subject string) budget.Budget {
 
 func (r *rig) answer(id string, ans judge.Answer) {
 	r.T.Helper()
-	_, err := r.judge.Answer(r.T.Context(), enginetest.Alice(), id, ans)
-	r.No(err)
+	expect.Of(r.judge.Answer(r.T.Context(), enginetest.Alice(), id, ans))(r.T)
 }
 
 var ada = budget.Spender{Session: "s_1", Agent: "ada"}
@@ -181,8 +176,7 @@ func TestBadLimitsAndUsesAreRefused(t *testing.T) {
 		{Subject: "agent:", Tokens: 1},
 		{Subject: "agent:\x1b[2J", Tokens: 1},
 	} {
-		_, err := r.budgets.Set(t.Context(), enginetest.Alice(), b)
-		expect.Is(t, core.AsError(err).Code, core.InvalidInput, b)
+		expect.Is(t, core.AsError(expect.Fault(r.budgets.Set(t.Context(), enginetest.Alice(), b))).Code, core.InvalidInput, b)
 	}
 	task := core.NewID(core.TaskPrefix, enginetest.Acme, 1)
 	for _, c := range []struct {

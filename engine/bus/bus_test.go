@@ -109,8 +109,7 @@ func TestAnAgentSpeaksAndReadsForItselfOnly(t *testing.T) {
 		_, err = r.Accept(t.Context(), ann, bus.Send{Recipient: "cid", Sender: sender, Payload: core.Raw("{}")})
 		expect.Is(t, code(err), core.Denied, "sent as", sender)
 	}
-	_, err = r.Read(t.Context(), ann, "bob", 1)
-	expect.Is(t, code(err), core.Denied, "read bob's mail")
+	expect.Is(t, code(expect.Fault(r.Read(t.Context(), ann, "bob", 1))), core.Denied, "read bob's mail")
 	expect.Of(r.Read(t.Context(), ann, "ann", 1))(t)
 }
 
@@ -119,15 +118,12 @@ func TestAMailboxGivesThePriorityFirstAndThenTheOldest(t *testing.T) {
 	for i, priority := range []int{5, 1, 10, 5, 1, 7} {
 		r.direct("bob", fmt.Sprintf(`{"n":%d}`, i), func(s *bus.Send) { s.Priority = priority })
 	}
-	peeked, err := r.Peek(t.Context(), alice, "bob", 100)
-	r.No(err)
+	peeked := expect.Of(r.Peek(t.Context(), alice, "bob", 100))(r.T)
 	got := append(r.read("bob", 2), r.read("bob", 100)...)
 	var order string
 	for i, m := range got {
 		order += string(m.Payload[5])
-		if peeked[i].MessageID != m.MessageID || m.Status != bus.Taken {
-			t.Errorf("%d: peeked %s, read %s %s", i, peeked[i].MessageID, m.MessageID, m.Status)
-		}
+		expect.True(t, peeked[i].MessageID == m.MessageID && m.Status == bus.Taken, "%d: peeked %s, read %s %s", i, peeked[i].MessageID, m.MessageID, m.Status)
 	}
 	expect.Is(t, order, "140352", "order")
 	more := r.read("bob", 1)
@@ -224,18 +220,15 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 			d.Ack()
 			_, err = r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{"objects":["cup"]}`), isError)
 			expect.True(t, err == nil, "%v", err)
-			_, err = r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError)
-			expect.Is(t, code(err), core.Conflict, "answered twice")
+			expect.Is(t, code(expect.Fault(r.Reply(t.Context(), alice, d.Message.MessageID, core.Raw(`{}`), isError))), core.Conflict, "answered twice")
 		}
 	})
 	for _, want := range []bus.Type{bus.Response, bus.Error} {
-		got, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{"skill":"detect"}`)}, 5*time.Second)
-		r.No(err)
+		got := expect.Of(r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{"skill":"detect"}`)}, 5*time.Second))(r.T)
 		if got.MessageType != want || got.SenderID != "bob" || got.RecipientID != "ann" || string(got.Payload) != `{"objects":["cup"]}` {
 			t.Errorf("%s", core.MustEncode(got))
 		}
-		page, err := r.Bus.List(t.Context(), acme, bus.Query{Correlation: got.CorrelationID})
-		r.No(err)
+		page := expect.Of(r.Bus.List(t.Context(), acme, bus.Query{Correlation: got.CorrelationID}))(r.T)
 		if len(page.Items) != 2 || page.Items[1].ResponseID != got.MessageID || page.Items[1].TraceID != got.TraceID || page.Items[0].Status != bus.Taken {
 			t.Errorf("thread: %s", core.MustEncode(page.Items))
 		}
@@ -294,9 +287,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 		r := newRig(t)
 		began := time.Now()
 		_, err := r.Request(t.Context(), alice, bus.Send{Recipient: "bob", TTL: 100, Payload: core.Raw(`{}`)}, 30*time.Millisecond)
-		if !errors.Is(err, bus.ErrNoReply) || time.Since(began) > 5*time.Second {
-			t.Fatalf("%v after %v", err, time.Since(began))
-		}
+		expect.Must(t, errors.Is(err, bus.ErrNoReply) && time.Since(began) <= 5*time.Second, "%v after %v", err, time.Since(began))
 		open, err := r.Unanswered(t.Context(), acme)
 		expect.Must(t, err == nil && len(open) == 1 && open[0].Unanswered && open[0].SenderID == "system", "unanswered: %v, %v", open, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -308,8 +299,7 @@ func TestARequestWithoutAnAnswerTimesOut(t *testing.T) {
 			expect.Is(t, code(err), core.InvalidInput, "timeout", d)
 		}
 		// A late answer goes to the mailbox.
-		_, err = r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false)
-		r.No(err)
+		expect.Of(r.Reply(t.Context(), alice, open[0].MessageID, core.Raw(`{"late":true}`), false))(r.T)
 		got := r.read("system", 5)
 		expect.True(t, len(got) == 1 && got[0].CorrelationID == open[0].CorrelationID, "late answer: %v", got)
 		r.whole()
@@ -354,20 +344,13 @@ func TestTenantsDoNotSeeEachOther(t *testing.T) {
 	r := newRig(t)
 	m := r.direct("bob", `{}`)
 	bob := core.Caller{Tenant: other, Name: "eve", Kind: core.Operator, Door: core.DoorCLI}
-	_, err := r.Get(t.Context(), other, m.MessageID)
-	expect.Is(t, code(err), core.Denied, "get")
-	_, err = r.Resend(t.Context(), bob, m.MessageID)
-	expect.Is(t, code(err), core.Denied, "resend")
-	_, err = r.Reply(t.Context(), bob, m.MessageID, core.Raw(`{}`), false)
-	expect.Is(t, code(err), core.Denied, "reply")
-	_, err = r.Read(t.Context(), bob, "bob", 1)
-	expect.Is(t, code(err), core.Denied, "read")
-	_, err = r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"})
-	expect.Is(t, code(err), core.Denied, "subscribe")
+	expect.Is(t, code(expect.Fault(r.Get(t.Context(), other, m.MessageID))), core.Denied, "get")
+	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), bob, m.MessageID))), core.Denied, "resend")
+	expect.Is(t, code(expect.Fault(r.Reply(t.Context(), bob, m.MessageID, core.Raw(`{}`), false))), core.Denied, "reply")
+	expect.Is(t, code(expect.Fault(r.Read(t.Context(), bob, "bob", 1))), core.Denied, "read")
+	expect.Is(t, code(expect.Fault(r.Subscribe(t.Context(), other, bus.SubscribeOptions{Mailbox: "bob"}))), core.Denied, "subscribe")
 	page, err := r.Ledger.List(t.Context(), other, core.Filter{Kind: "tenant.violation"})
 	expect.True(t, err == nil && page.Info.Total == 5, "%d violations, %v", page.Info.Total, err)
-	_, err = r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil))
-	expect.Is(t, code(err), core.NotFound, "an id with the right number only")
-	_, err = r.Get(t.Context(), acme, "m1")
-	expect.Is(t, code(err), core.InvalidInput, "no id")
+	expect.Is(t, code(expect.Fault(r.Get(t.Context(), acme, core.NewUUID(acme, m.Seq, nil)))), core.NotFound, "an id with the right number only")
+	expect.Is(t, code(expect.Fault(r.Get(t.Context(), acme, "m1"))), core.InvalidInput, "no id")
 }

@@ -217,8 +217,7 @@ func (r *rig) waiting() map[string]bool {
 	out := map[string]bool{}
 	ctx := context.Background()
 	for page := 1; ; page++ {
-		found, err := r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "open", Agent: "bob", Page: page, Size: 100}})
-		r.No(err)
+		found := expect.Of(r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "open", Agent: "bob", Page: page, Size: 100}}))(r.T)
 		for _, m := range found.Items {
 			out[m.MessageID] = true
 		}
@@ -226,8 +225,7 @@ func (r *rig) waiting() map[string]bool {
 			break
 		}
 	}
-	subs, err := r.Subscriptions(ctx, acme)
-	r.No(err)
+	subs := expect.Of(r.Subscriptions(ctx, acme))(r.T)
 	for _, s := range subs {
 		for seq := s.Cursor; ; {
 			found, next, err := r.Since(ctx, acme, s.Pattern, seq, 1000)

@@ -39,14 +39,11 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	for status, want := range map[string]int{"expired": 1, "unanswered": 1, "refused": 0, "resent": 0} {
 		expect.Is(t, len(r.dead(core.Filter{Status: status})), want, status)
 	}
-	_, err := r.Dead(t.Context(), acme, core.Filter{Status: "lost"})
-	expect.Is(t, code(err), core.InvalidInput)
+	expect.Is(t, code(expect.Fault(r.Dead(t.Context(), acme, core.Filter{Status: "lost"}))), core.InvalidInput)
 	r.whole()
 
-	repeat, err := r.Resend(t.Context(), alice, short.MessageID)
-	r.No(err)
-	again, err := r.Resend(t.Context(), alice, ask.MessageID)
-	r.No(err)
+	repeat := expect.Of(r.Resend(t.Context(), alice, short.MessageID))(r.T)
+	again := expect.Of(r.Resend(t.Context(), alice, ask.MessageID))(r.T)
 	if repeat.ResendOf != short.MessageID || string(repeat.Payload) != `{"n":1}` || repeat.TTL != 10 || again.CorrelationID == ask.CorrelationID || again.SenderID != "ann" {
 		t.Errorf("%s %s", core.MustEncode(repeat), core.MustEncode(again))
 	}
@@ -55,8 +52,7 @@ func TestUnreadMessagesExpireAndBecomeDeadLetters(t *testing.T) {
 	if got := r.dead(core.Filter{Status: "resent", Agent: "bob"}); len(got) != 1 || got[0].ResentAs != repeat.MessageID {
 		t.Errorf("%s", core.MustEncode(got))
 	}
-	_, err = r.Resend(t.Context(), alice, repeat.MessageID)
-	expect.Is(t, code(err), core.Conflict, "sent an unread message again")
+	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), alice, repeat.MessageID))), core.Conflict, "sent an unread message again")
 	r.whole()
 }
 
@@ -69,11 +65,9 @@ func TestAMessageIsSentAgainThoughItsSenderIsGone(t *testing.T) {
 	r.Reopen()
 	again, err := r.Resend(t.Context(), alice, topic.MessageID)
 	expect.True(t, err == nil && again.SenderID == "ann", "%+v, %v", again, err)
-	_, err = r.Resend(t.Context(), alice, direct.MessageID)
-	expect.Is(t, code(err), core.InvalidInput, "sent to who is gone")
+	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), alice, direct.MessageID))), core.InvalidInput, "sent to who is gone")
 	ann := core.Caller{Tenant: acme, Name: "eve", Kind: core.Agent, Door: core.DoorMCP}
-	_, err = r.Resend(t.Context(), ann, topic.MessageID)
-	expect.Is(t, code(err), core.Denied, "an agent sent another's message again")
+	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), ann, topic.MessageID))), core.Denied, "an agent sent another's message again")
 	r.whole()
 }
 

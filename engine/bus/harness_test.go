@@ -90,9 +90,7 @@ func (r *rig) send(s bus.Send) bus.Message {
 	if s.Payload == nil {
 		s.Payload = core.Raw(`{}`)
 	}
-	m, err := r.Accept(r.T.Context(), alice, s)
-	r.No(err)
-	return m
+	return expect.Of(r.Accept(r.T.Context(), alice, s))(r.T)
 }
 
 func (r *rig) publish(topic, payload string) bus.Message {
@@ -111,9 +109,7 @@ func (r *rig) direct(to, payload string, change ...func(*bus.Send)) bus.Message 
 
 func (r *rig) subscribe(opt bus.SubscribeOptions) *bus.Subscription {
 	r.T.Helper()
-	s, err := r.Subscribe(r.T.Context(), acme, opt)
-	r.No(err)
-	return s
+	return expect.Of(r.Subscribe(r.T.Context(), acme, opt))(r.T)
 }
 
 func (r *rig) next(s *bus.Subscription) bus.Delivery {
@@ -136,29 +132,22 @@ func (r *rig) nothing(s *bus.Subscription) {
 
 func (r *rig) read(who string, n int) []bus.Message {
 	r.T.Helper()
-	found, err := r.Read(r.T.Context(), alice, who, n)
-	r.No(err)
-	return found
+	return expect.Of(r.Read(r.T.Context(), alice, who, n))(r.T)
 }
 
 func (r *rig) get(id string) bus.Message {
 	r.T.Helper()
-	m, err := r.Get(r.T.Context(), acme, id)
-	r.No(err)
-	return m
+	return expect.Of(r.Get(r.T.Context(), acme, id))(r.T)
 }
 
 func (r *rig) figures() bus.Figures {
 	r.T.Helper()
-	f, err := r.Figures(r.T.Context(), acme)
-	r.No(err)
-	return f
+	return expect.Of(r.Figures(r.T.Context(), acme))(r.T)
 }
 
 func (r *rig) dead(f core.Filter) []bus.DeadLetter {
 	r.T.Helper()
-	page, err := r.Dead(r.T.Context(), acme, f)
-	r.No(err)
+	page := expect.Of(r.Dead(r.T.Context(), acme, f))(r.T)
 	if page.Info.Total != len(page.Items) && page.Info.Total <= 20 {
 		r.T.Errorf("%d dead letters, total %d", len(page.Items), page.Info.Total)
 	}
@@ -174,8 +163,7 @@ func (r *rig) await(what string, ok func() bool) {
 // events are the audit events of a type, newest first.
 func (r *rig) events(kind string) []audit.Event {
 	r.T.Helper()
-	page, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: kind, Size: 100})
-	r.No(err)
+	page := expect.Of(r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: kind, Size: 100}))(r.T)
 	return page.Items
 }
 
@@ -188,21 +176,17 @@ func (r *rig) whole() {
 	expect.True(r.T, err == nil && rep.OK, "audit verify: %+v, %v", rep, err)
 	deltas, err := r.Ledger.Reconcile(ctx, acme)
 	expect.True(r.T, err == nil && len(deltas) == 0, "reconcile: %+v, %v", deltas, err)
-	f, err := r.Figures(ctx, acme)
-	r.No(err)
-	boxes, err := r.Mailboxes(ctx, acme)
-	r.No(err)
+	f := expect.Of(r.Figures(ctx, acme))(r.T)
+	boxes := expect.Of(r.Mailboxes(ctx, acme))(r.T)
 	var open int64
 	for _, b := range boxes {
 		open += int64(b.Open)
 	}
-	asks, err := r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "unanswered"}})
-	r.No(err)
+	asks := expect.Of(r.Bus.List(ctx, acme, bus.Query{Filter: core.Filter{Status: "unanswered"}}))(r.T)
 	var unsent int64
 	letters := 0
 	for page := 1; ; page++ {
-		found, err := r.Dead(ctx, acme, core.Filter{Page: page, Size: 100})
-		r.No(err)
+		found := expect.Of(r.Dead(ctx, acme, core.Filter{Page: page, Size: 100}))(r.T)
 		for _, d := range found.Items {
 			letters++
 			if d.ResentAs == "" {
@@ -214,10 +198,8 @@ func (r *rig) whole() {
 			break
 		}
 	}
-	all, err := r.Bus.List(ctx, acme, bus.Query{})
-	r.No(err)
-	topics, err := r.Topics(ctx, acme, core.Filter{})
-	r.No(err)
+	all := expect.Of(r.Bus.List(ctx, acme, bus.Query{}))(r.T)
+	topics := expect.Of(r.Topics(ctx, acme, core.Filter{}))(r.T)
 	if f.Open != open || f.Unanswered != int64(asks.Info.Total) || f.Dead != unsent || f.Messages != int64(all.Info.Total) || f.Topics != int64(topics.Info.Total) {
 		r.T.Errorf("counters %+v; recount: open %d, unanswered %d, dead %d, messages %d, topics %d", f, open, asks.Info.Total, unsent, all.Info.Total, topics.Info.Total)
 	}

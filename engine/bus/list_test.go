@@ -73,8 +73,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		"status": {Filter: core.Filter{Status: "lost"}}, "kind": {Filter: core.Filter{Kind: "news"}}, "topic": {Topic: "a..b"},
 		"the engine's": {Topic: "sys.>"}, "page": {Filter: core.Filter{Page: -1}}, "size": {Filter: core.Filter{Size: 101}},
 	} {
-		_, err := r.Bus.List(t.Context(), acme, q)
-		expect.Is(t, code(err), core.InvalidInput, name)
+		expect.Is(t, code(expect.Fault(r.Bus.List(t.Context(), acme, q))), core.InvalidInput, name)
 	}
 	r.whole()
 }
@@ -112,7 +111,5 @@ func TestTailsGoOnWhereTheyWere(t *testing.T) {
 		expect.Is(t, code(err), core.InvalidInput, "read", n)
 	}
 	boxes, err := r.Mailboxes(t.Context(), acme)
-	if err != nil || len(boxes) != 1 || boxes[0].RecipientID != "bob" || boxes[0].Open != 1 || boxes[0].Oldest.IsZero() {
-		t.Errorf("%+v, %v", boxes, err)
-	}
+	expect.True(t, err == nil && len(boxes) == 1 && boxes[0].RecipientID == "bob" && boxes[0].Open == 1 && !boxes[0].Oldest.IsZero(), "%+v, %v", boxes, err)
 }

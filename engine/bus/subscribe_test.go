@@ -47,8 +47,7 @@ func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
 	for _, s := range []*bus.Subscription{one, all, past, errs} {
 		r.No(s.Close())
 		r.No(s.Close())
-		_, err := s.Next(t.Context())
-		expect.Is(t, code(err), core.Conflict, "after Close")
+		expect.Is(t, code(expect.Fault(s.Next(t.Context()))), core.Conflict, "after Close")
 	}
 }
 
@@ -127,8 +126,7 @@ func TestAcknowledgementsAreWrittenWhileItRuns(t *testing.T) {
 	r.next(s).Ack()
 	r.next(box).Ack()
 	r.await("the acknowledgements on disk", func() bool {
-		subs, err := r.Subscriptions(t.Context(), acme)
-		r.No(err)
+		subs := expect.Of(r.Subscriptions(t.Context(), acme))(r.T)
 		return r.figures().Open == 0 && len(subs) == 2
 	})
 	// Without Close, as if the process had been killed.
@@ -149,9 +147,7 @@ func TestAMailboxDeliversAgainWhatWasNotAcknowledged(t *testing.T) {
 	s := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
 	second := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
 	a, b := r.next(s), r.next(second) // each message goes to one reader
-	if string(a.Message.Payload) != `{"n":0}` || string(b.Message.Payload) != `{"n":1}` {
-		t.Fatalf("got %s and %s", a.Message.Payload, b.Message.Payload)
-	}
+	expect.Must(t, string(a.Message.Payload) == `{"n":0}` && string(b.Message.Payload) == `{"n":1}`, "got %s and %s", a.Message.Payload, b.Message.Payload)
 	got := r.read("bob", 1)
 	expect.True(t, len(got) == 1 && string(got[0].Payload) == `{"n":2}`, "Read took what a subscription has in hand: %v", got)
 	b.Ack()
@@ -196,9 +192,7 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	lag, err := slow.Lag(t.Context())
 	expect.True(t, err == nil && lag == n, "lag %d, %v, want %d", lag, err, n)
 	subs, err := r.Subscriptions(t.Context(), acme)
-	if err != nil || len(subs) != 2 || subs[0].By != "slow" || subs[0].Lag != n || subs[1].Lag != 0 || !subs[1].Durable {
-		t.Errorf("%+v, %v", subs, err)
-	}
+	expect.True(t, err == nil && len(subs) == 2 && subs[0].By == "slow" && subs[0].Lag == n && subs[1].Lag == 0 && subs[1].Durable, "%+v, %v", subs, err)
 	topics, err := r.Topics(t.Context(), acme, core.Filter{Match: "BUSY"})
 	if err != nil || len(topics.Items) != 1 || topics.Items[0].Lag != n || topics.Items[0].Subscribers != 2 || topics.Items[0].Messages != n {
 		t.Errorf("%+v, %v", topics, err)
@@ -267,11 +261,9 @@ func TestSubscriptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"unknown mailbox": {Mailbox: "nobody"},
 		"mailbox of all":  {Mailbox: "broadcast"},
 	} {
-		_, err := r.Subscribe(t.Context(), acme, opt)
-		expect.Is(t, code(err), core.InvalidInput, name)
+		expect.Is(t, code(expect.Fault(r.Subscribe(t.Context(), acme, opt))), core.InvalidInput, name)
 	}
-	_, err := r.Subscribe(t.Context(), "t_nowhere", bus.SubscribeOptions{Pattern: "a"})
-	expect.Fails(t, err, "subscribed in a tenant that is not there")
+	expect.Fails(t, expect.Fault(r.Subscribe(t.Context(), "t_nowhere", bus.SubscribeOptions{Pattern: "a"})), "subscribed in a tenant that is not there")
 }
 
 func TestTooManyUnacknowledgedDeliveriesWait(t *testing.T) {
@@ -326,8 +318,7 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	for _, s := range []*bus.Subscription{all, sys, subs, second} {
 		r.No(s.Close())
 	}
-	_, err := r.Resend(t.Context(), alice, d.Message.MessageID)
-	expect.Is(t, code(err), core.InvalidInput, "sent an event of the engine again")
+	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), alice, d.Message.MessageID))), core.InvalidInput, "sent an event of the engine again")
 	recent, seq, err := r.Recent(t.Context(), acme, "sys.subscription.>", 1)
 	expect.True(t, err == nil && len(recent) == 1 && strings.Contains(string(recent[0].Payload), "second"), "recent: %v, %v", recent, err)
 	r.No(r.Unsubscribe(t.Context(), alice, "second"))
@@ -355,8 +346,7 @@ func TestACursorMovesPastWhatIsForOthers(t *testing.T) {
 	r.run()
 	saved := func() uint64 { // by one who does not read: from disk
 		fresh := bus.New(bus.Options{Ledger: r.Ledger})
-		all, err := fresh.Subscriptions(t.Context(), acme)
-		r.No(err)
+		all := expect.Of(fresh.Subscriptions(t.Context(), acme))(r.T)
 		return all[0].Cursor
 	}
 	r.await("the cursor", func() bool { return saved() >= 1000 })

@@ -58,8 +58,7 @@ func TestNothingIsLostWhenAcknowledgementsCannotBeWritten(t *testing.T) {
 	}
 	st.fail(full)
 	r.run()
-	_, err := r.Accept(t.Context(), alice, bus.Send{Topic: "a", Payload: []byte(`{}`)})
-	expect.Err(t, err, full, "accepted")
+	expect.Err(t, expect.Fault(r.Accept(t.Context(), alice, bus.Send{Topic: "a", Payload: []byte(`{}`)})), full, "accepted")
 	for _, s := range []*bus.Subscription{box, jobs} {
 		expect.Err(t, s.Close(), full, "closed")
 	}

@@ -73,12 +73,9 @@ func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
 func TestAnAgentOfAnotherTenantIsNotThere(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "designer")
-	_, err := w.cad.Agent(t.Context(), abroad, "ann")
-	expect.Err(t, err, core.ErrForeign)
-	_, err = w.cad.Execute(t.Context(), abbott, cad.Operation{AgentID: "ann", Method: "entity.list"})
-	expect.Err(t, err, core.ErrForeign)
-	_, err = w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"})
-	expect.Is(t, code(err), core.NotFound)
+	expect.Err(t, expect.Fault(w.cad.Agent(t.Context(), abroad, "ann")), core.ErrForeign)
+	expect.Err(t, expect.Fault(w.cad.Execute(t.Context(), abbott, cad.Operation{AgentID: "ann", Method: "entity.list"})), core.ErrForeign)
+	expect.Is(t, code(expect.Fault(w.cad.Execute(t.Context(), alice, cad.Operation{AgentID: "nobody", Method: "entity.list"}))), core.NotFound)
 	page, err := w.cad.Agents(t.Context(), abroad, core.Filter{})
 	expect.True(t, err == nil && len(page.Items) == 0 && len(w.cad.Live(abroad)) == 0, "%+v, %v", page, err)
 	events, err := w.Ledger.List(t.Context(), abroad, core.Filter{Kind: "tenant.violation"})
@@ -108,13 +105,10 @@ func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 	if a := w.now("ann"); a.Status != cad.Idle || a.OperationCount != 2 || a.SuccessCount != 1 || a.CreatedEntities[0] != "ws_ann_point_1" || a.LastActive < a.CreatedAt {
 		t.Errorf("after a success %+v", a)
 	}
-	if a, err := w.cad.ShutdownAgent(t.Context(), alice, "ann"); err != nil || a.Status != cad.Terminated || a.Shown() != "offline" {
-		t.Errorf("%+v, %v", a, err)
-	}
-	_, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
-	expect.Is(t, code(err), core.Conflict, "terminated twice")
-	_, err = w.try("ann", "entity.list", `{}`)
-	expect.Is(t, code(err), core.Conflict, "a terminated agent works")
+	a, err := w.cad.ShutdownAgent(t.Context(), alice, "ann")
+	expect.True(t, err == nil && a.Status == cad.Terminated && a.Shown() == "offline", "%+v, %v", a, err)
+	expect.Is(t, code(expect.Fault(w.cad.ShutdownAgent(t.Context(), alice, "ann"))), core.Conflict, "terminated twice")
+	expect.Is(t, code(expect.Fault(w.try("ann", "entity.list", `{}`))), core.Conflict, "a terminated agent works")
 	expect.True(t, len(w.cad.Live(home)) == 0 && !w.cad.Parties().Known(home, "ann"), "it is still there")
 	w.again()
 	a = w.now("ann")
@@ -129,8 +123,7 @@ func TestAShutdownDuringAnOperationStoresNothingOfIt(t *testing.T) {
 		_, err := w.cad.ShutdownAgent(context.Background(), alice, "ann")
 		return err
 	})
-	_, err := w.try("ann", "entity.create_point", `{}`)
-	expect.Is(t, code(err), core.Conflict)
+	expect.Is(t, code(expect.Fault(w.try("ann", "entity.create_point", `{}`))), core.Conflict)
 	s := w.space("ws_ann")
 	expect.True(t, s.Seq == 1 && s.EntityCount == 0, "%+v", s)
 	w.sound()

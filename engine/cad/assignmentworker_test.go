@@ -150,9 +150,8 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
 		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
 	}
-	if m := p.messages(); len(m) != 1 || !strings.Contains(m[0], `cad_operation {"agent_id":"maker_a"`) || !strings.Contains(m[0], "size(entities) == 1") {
-		t.Errorf("%q", m)
-	}
+	m := p.messages()
+	expect.True(t, len(m) == 1 && strings.Contains(m[0], `cad_operation {"agent_id":"maker_a"`) && strings.Contains(m[0], "size(entities) == 1"), "%q", m)
 	works = false // it says that it is done, and has done nothing
 	flow = w.over(w.start("free").WorkflowID)
 	if flow.State != cad.PartialFailure || flow.Failures[0].ErrorCode != cad.CheckFailed || !strings.Contains(flow.Failures[0].Error, "size(entities) = 0") {
@@ -182,8 +181,7 @@ func TestATaskOfItsOwnNeedsNoWorkflow(t *testing.T) {
 		`{"description":"x","operations":[{"method":"entity.create_point"}],"workflow_id":"` + flow.WorkflowID + `","task_id":"t1"}`: "belongs to workflow",
 		`{"description":"x","operations":[{"method":"entity.create_point","params":{"a":"${tasks.t1.p.x}"}}]}`:                       "is not among the dependencies",
 	} {
-		_, err := w.cad.Assign(t.Context(), alice, "mona", core.Raw(input))
-		expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", input, err, want)
+		expect.Says(t, expect.Fault(w.cad.Assign(t.Context(), alice, "mona", core.Raw(input))), want, input)
 	}
 	if _, err := w.cad.Assign(t.Context(), alice, "vera", core.Raw(`{"description":"x","operations":[{"method":"entity.create_point"}]}`)); err == nil || core.AsError(err).Details["error"] != "ROLE_VIOLATION" {
 		t.Errorf("%v", err)

@@ -125,9 +125,7 @@ func TestAGoalIsRefusedByNameForWhatNoTemplateTakes(t *testing.T) {
 		"shaft 20x50 with diameter 6 100 diameter": "missing: the diameter and length of each section",
 	} {
 		_, err := planFor(goal)
-		if err == nil || !strings.Contains(err.Error(), want) || core.AsError(err).Code != core.InvalidInput {
-			t.Errorf("%s: %v, want %q", goal, err, want)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), want) && core.AsError(err).Code == core.InvalidInput, "%s: %v, want %q", goal, err, want)
 	}
 }
 

@@ -26,9 +26,7 @@ const chordOff = 1e-3
 func kernelOf(t testing.TB) *embedded.Engine {
 	t.Helper()
 	e := embedded.New(embedded.Options{CacheDir: embedded.CodeCache()})
-	t.Cleanup(func() {
-		expect.Is(t, e.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, e.Close(), nil) })
 	return e
 }
 

@@ -39,9 +39,8 @@ func TestAScenarioWithTheLongestIDsRunsAgainAndAgain(t *testing.T) {
 			agents[seat.AgentID], places[seat.WorkspaceID] = true, true
 		}
 		if run == 2 {
-			if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted {
-				t.Errorf("%s %+v", flow.Shown(), flow.Failures)
-			}
+			flow = w.over(flow.WorkflowID)
+			expect.True(t, flow.State == cad.WorkflowCompleted, "%s %+v", flow.Shown(), flow.Failures)
 		}
 	}
 }
@@ -58,8 +57,7 @@ func TestAnAgentWithTheLongestIDIsReplacedOnRetry(t *testing.T) {
 	flow = w.over(flow.WorkflowID)
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	flow = w.over(flow.WorkflowID)
-	if a := of(flow, "a"); flow.State != cad.WorkflowCompleted || a.AgentID != gone[:62]+"_2" || a.WorkspaceID != "ws_ann" {
-		t.Errorf("%s %+v", flow.Shown(), a)
-	}
+	a := of(flow, "a")
+	expect.True(t, flow.State == cad.WorkflowCompleted && a.AgentID == gone[:62]+"_2" && a.WorkspaceID == "ws_ann", "%s %+v", flow.Shown(), a)
 	w.sound()
 }

@@ -15,8 +15,7 @@ func TestMetricsTellHowAnAgentDoes(t *testing.T) {
 	w.agent("ann", "designer")
 	read := func() cad.Metrics {
 		t.Helper()
-		m := expect.Of(w.cad.Metrics(t.Context(), home, "ann"))(t)
-		return m
+		return expect.Of(w.cad.Metrics(t.Context(), home, "ann"))(t)
 	}
 	if m := read(); m.SuccessRate != 0 || m.Learning != cad.Insufficient || len(m.Operations) != 0 {
 		t.Errorf("at first %+v", m)

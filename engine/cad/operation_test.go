@@ -35,9 +35,7 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 	s := w.space("ws_ann")
 	expect.True(t, s.EntityCount == 3 && s.SolidCount == 2 && s.Seq == 4, "%+v", s)
 	events, decisions := w.events("cad.operation"), w.events("judge.outcome")
-	if events != 3 || decisions != 0 || w.events("cad.workspace.changed") != 3 {
-		t.Errorf("%d operations, %d decisions apart in the log", events, decisions)
-	}
+	expect.True(t, events == 3 && decisions == 0 && w.events("cad.workspace.changed") == 3, "%d operations, %d decisions apart in the log", events, decisions)
 	d, err := w.judge.Decision(context.Background(), home, done.DecisionID)
 	expect.True(t, err == nil && d.ReasonCode == "cad.own" && d.Agent == "ann", "%+v, %v", d, err)
 	page, err := w.cad.History(context.Background(), home, "ws_ann", core.Filter{Size: 2})
@@ -179,8 +177,7 @@ func TestWhatTheStoreRefusedTheWorkerForgets(t *testing.T) {
 	lost := cad.Operation{AgentID: "ann", Method: "entity.create_point", Holds: func(*audit.Tx) (bool, error) { return false, nil }}
 	for _, unload := range []error{nil, errors.New("pipe broken")} {
 		w.pool.unload = unload
-		_, err := w.cad.Execute(context.Background(), alice, lost)
-		expect.Err(t, err, cad.ErrLost)
+		expect.Err(t, expect.Fault(w.cad.Execute(context.Background(), alice, lost)), cad.ErrLost)
 		w.pool.unload = nil
 		s := w.space("ws_ann")
 		expect.True(t, s.EntityCount == s.Seq-1, "%+v", s)

@@ -164,9 +164,7 @@ func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
 		"housing_designer=wizard": "AGENT=ROLE",
 	} {
 		got, err := s.override([]string{pair}, testRoles(t))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", pair, err, want)
-		}
+		expect.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)), "%s: %v, want %q", pair, err, want)
 		if agent, role, _ := strings.Cut(pair, "="); want == "" && got.seat(agent).RoleName != role {
 			t.Errorf("%s: %+v", pair, got.Agents)
 		}

@@ -58,14 +58,12 @@ func (w *world) start(name string, change ...func(*cad.StartWorkflow)) cad.Workf
 	for _, c := range change {
 		c(&s)
 	}
-	flow := expect.Of(w.cad.RunScenario(context.Background(), alice, s))(w.T)
-	return flow
+	return expect.Of(w.cad.RunScenario(context.Background(), alice, s))(w.T)
 }
 
 func (w *world) flow(id string) cad.Workflow {
 	w.T.Helper()
-	flow := expect.Of(w.cad.Workflow(context.Background(), home, id))(w.T)
-	return flow
+	return expect.Of(w.cad.Workflow(context.Background(), home, id))(w.T)
 }
 
 // over waits for a workflow's end.
@@ -88,9 +86,7 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 	w := newWorld(t)
 	w.put(four())
 	flow := w.start("four")
-	if flow.State != cad.WorkflowRunning || flow.Completion != 0 || flow.StartedAt == 0 || flow.CompletedAt != 0 {
-		t.Errorf("at its start: %+v", flow)
-	}
+	expect.True(t, flow.State == cad.WorkflowRunning && flow.Completion == 0 && flow.StartedAt != 0 && flow.CompletedAt == 0, "at its start: %+v", flow)
 	expect.Is(t, of(flow, "join").Status, cad.Blocked, "join is")
 	w.run()
 	flow = w.over(flow.WorkflowID)
@@ -149,12 +145,10 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 	if of(flow, "join").Status != cad.Blocked || !strings.Contains(string(of(flow, "c").Result), `"suggestion":"give another"`) {
 		t.Errorf("%+v", flow.Assignments)
 	}
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "a"); code(err) != core.Conflict {
-		t.Errorf("retry of what is completed: %v", err)
-	}
-	if _, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "x"); code(err) != core.InvalidInput {
-		t.Errorf("retry of nothing: %v", err)
-	}
+	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "a")
+	expect.True(t, code(err) == core.Conflict, "retry of what is completed: %v", err)
+	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "x")
+	expect.True(t, code(err) == core.InvalidInput, "retry of nothing: %v", err)
 	heal()
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	flow = w.over(flow.WorkflowID)
@@ -164,8 +158,7 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 	if n := w.pool.of("entity.create_point"); n != 9 { // c1 was not made again
 		t.Errorf("%d points were computed", n)
 	}
-	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.Is(t, code(err), core.Conflict, "retry of a completed one")
+	expect.Is(t, code(expect.Fault(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))), core.Conflict, "retry of a completed one")
 	w.sound()
 }
 
@@ -252,13 +245,11 @@ func TestACancelledWorkflowStandsStillAndCanBeTakenUpAgain(t *testing.T) {
 	if flow.State != cad.PartialFailure || of(flow, "d").Status != cad.Failed || of(flow, "join").Status != cad.Failed || flow.Cancelled != "enough" {
 		t.Errorf("%s %+v", flow.Shown(), flow.Assignments)
 	}
-	_, err := w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	expect.Is(t, code(err), core.Conflict, "cancelled twice")
+	expect.Is(t, code(expect.Fault(w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, ""))), core.Conflict, "cancelled twice")
 	close(hold)
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
-	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
-		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
-	}
+	flow = w.over(flow.WorkflowID)
+	expect.True(t, flow.State == cad.WorkflowCompleted && w.ids("ws_all") == "a1 a2 b1 b2 c1 c2 d1 d2", "%s %+v", flow.Shown(), flow.Failures)
 	w.sound()
 }
 

@@ -55,9 +55,8 @@ func TestAStepThatFailedIsTriedAgainHoweverMuchElseIsGoingOn(t *testing.T) {
 			time.Sleep(400 * time.Millisecond)
 			w.start("one")
 		}
-		if got := w.flow(flow.WorkflowID); got.State != cad.WorkflowCompleted {
-			t.Errorf("2.4 s later it is %s", got.Shown())
-		}
+		got := w.flow(flow.WorkflowID)
+		expect.True(t, got.State == cad.WorkflowCompleted, "2.4 s later it is %s", got.Shown())
 		synctest.Wait() // the last one began just now
 		w.sound()
 	})

@@ -55,8 +55,7 @@ func newWorld(t testing.TB, change ...func(*world)) *world {
 	}
 	enginetest.New(t, w.options())
 	for _, by := range []core.Caller{alice, abbott} {
-		_, err := w.swarm.CreateTenant(context.Background(), by, by.Tenant)
-		w.No(err)
+		expect.Of(w.swarm.CreateTenant(context.Background(), by, by.Tenant))(w.T)
 	}
 	return w
 }
@@ -85,12 +84,9 @@ func (w *world) build(e *enginetest.World) {
 	w.World = e
 	ctx, st := context.Background(), e.Store
 	w.told.Store(nil)
-	var err error
-	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Tenants: st.Tenants})
-	w.No(err)
+	w.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Tenants: st.Tenants}))(w.T)
 	w.tasks = task.New(task.Options{Ledger: w.Ledger})
-	w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir, Deaths: w.deaths})
-	w.No(err)
+	w.swarm = expect.Of(swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir, Deaths: w.deaths}))(w.T)
 	var p parties
 	w.bus = bus.New(bus.Options{Ledger: w.Ledger, Directory: &p, Tenants: st.Tenants})
 	w.told.Store(w.bus)
@@ -101,8 +97,7 @@ func (w *world) build(e *enginetest.World) {
 	if !w.bare {
 		opt.Pool = w.pool
 	}
-	w.cad, err = cad.New(ctx, opt)
-	w.No(err)
+	w.cad = expect.Of(cad.New(ctx, opt))(w.T)
 	p.Parties = w.cad.Parties()
 	w.judge.Own(judge.GateCAD, w.cad)
 	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
@@ -152,14 +147,12 @@ func (w *world) do(id, method, params string) cad.Done {
 
 func (w *world) now(id string) cad.Agent {
 	w.T.Helper()
-	a := expect.Of(w.cad.Agent(context.Background(), home, id))(w.T)
-	return a
+	return expect.Of(w.cad.Agent(context.Background(), home, id))(w.T)
 }
 
 func (w *world) space(id string) cad.Workspace {
 	w.T.Helper()
-	s := expect.Of(w.cad.Workspace(context.Background(), home, id))(w.T)
-	return s
+	return expect.Of(w.cad.Workspace(context.Background(), home, id))(w.T)
 }
 
 func (w *world) ids(workspace string) string {

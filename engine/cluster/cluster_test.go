@@ -51,9 +51,7 @@ func TestOnlyWhatIsWorthALookIsAChange(t *testing.T) {
 func TestTheOneEngineOfADataFileHasAllTenants(t *testing.T) {
 	b := cluster.Alone(cluster.Engine{Name: "me"}, func(context.Context) ([]string, error) { return []string{"t_a", "t_b"}, nil })
 	c, err := b.Look(t.Context())
-	if err != nil || len(c.Engines) != 1 || !c.Engines[0].Here || c.Engines[0].State != cluster.Up || c.Engines[0].Count != 2 {
-		t.Errorf("%+v, %v", c, err)
-	}
+	expect.True(t, err == nil && len(c.Engines) == 1 && c.Engines[0].Here && c.Engines[0].State == cluster.Up && c.Engines[0].Count == 2, "%+v, %v", c, err)
 	var none *cluster.Book
 	c, err = none.Look(t.Context())
 	expect.True(t, err == nil && len(c.Engines) == 0 && len(none.Known(nil).Engines) == 0, "%+v, %v", c, err)

@@ -193,8 +193,7 @@ func TestPagesKnowTheirNeighbours(t *testing.T) {
 		expect.True(t, info.Next == c.next && info.Previous == c.prev, "page %d of %d: %+v", c.page, c.total, info)
 	}
 	for _, f := range []Filter{{Page: -1}, {Size: 101}, {Size: -3}} {
-		_, err := f.Check()
-		expect.Err(t, err, Kind(InvalidInput), f)
+		expect.Err(t, expect.Fault(f.Check()), Kind(InvalidInput), f)
 	}
 }
 

@@ -15,11 +15,9 @@ func TestAUUIDCarriesItsTenantAndSequenceNumber(t *testing.T) {
 	for _, seq := range []uint64{0, 1, 42, 1<<48 - 1} {
 		id := core.NewUUID("t_acme", seq, nil)
 		expect.True(t, shape.MatchString(id) && core.IsUUID(id), "%s is no version 4 UUID", id)
-		if got, err := core.LocalUUID("agent_id", "t_acme", id); err != nil || got != seq {
-			t.Errorf("LocalUUID(%s) = %d, %v, want %d", id, got, err, seq)
-		}
-		_, err := core.LocalUUID("agent_id", "t_other", id)
-		expect.Err(t, err, core.ErrForeign, "another tenant's id")
+		got, err := core.LocalUUID("agent_id", "t_acme", id)
+		expect.True(t, err == nil && got == seq, "LocalUUID(%s) = %d, %v, want %d", id, got, err, seq)
+		expect.Err(t, expect.Fault(core.LocalUUID("agent_id", "t_other", id)), core.ErrForeign, "another tenant's id")
 	}
 	same := func() string { return core.NewUUID("t_acme", 7, bytes.NewReader(make([]byte, 7))) }
 	a, b := same(), same()

@@ -37,10 +37,8 @@ func (r *rig) does(run, agent string, steps ...string) {
 			x.Returned(fmt.Sprint("c-", i), dag.CallStatus(status), nil, fault)
 		}
 	}
-	events, err := x.Finish(true)
-	r.No(err)
-	_, err = r.Emit(r.T.Context(), alice, events...)
-	r.No(err)
+	events := expect.Of(x.Finish(true))(r.T)
+	expect.Of(r.Emit(r.T.Context(), alice, events...))(r.T)
 }
 
 // shape is a comparison in a few words.
@@ -94,8 +92,7 @@ func TestAForkIsComparedWithWhatCameAfterIt(t *testing.T) {
 	r.does("after", "ada", "user build it", "agent built with make")
 	r.does("fork", "ada-2", "user build it", "agent built with go")
 	for _, order := range [][2]string{{"agent:ada", "agent:ada-2"}, {"agent:ada-2", "agent:ada"}} {
-		c, err := r.Compare(t.Context(), acme, order[0], order[1])
-		r.No(err)
+		c := expect.Of(r.Compare(t.Context(), acme, order[0], order[1]))(r.T)
 		origin := c.A
 		if order[0] == "agent:ada-2" {
 			origin = c.B
@@ -122,8 +119,7 @@ func TestFilesAreComparedByTheirDiffs(t *testing.T) {
 		h.Nodes = []dag.Node{dag.NewNode(&dag.Resource{ID: dag.FileID("w"), Kind: dag.ResourceFile, Name: "w", Capabilities: []dag.Capability{}})}
 		r.emit(h, &dag.Interruption{Reason: dag.ReasonCanceled, Affects: []dag.EventRef{}})
 	}
-	c, err := r.Compare(t.Context(), acme, "run:a", "run:b")
-	r.No(err)
+	c := expect.Of(r.Compare(t.Context(), acme, "run:a", "run:b"))(r.T)
 	for n := range c.Files {
 		f := &c.Files[n]
 		expect.True(t, strings.Contains(f.DiffA+f.DiffB, "@@") == (f.Path != "w"), "the diffs of %s: %q %q", f.Path, f.DiffA, f.DiffB)
@@ -141,12 +137,10 @@ func TestALongRunIsComparedUpToABound(t *testing.T) {
 	}
 	for len(all) > 0 {
 		n := min(len(all), dag.MaxBatch)
-		_, err := r.Emit(t.Context(), alice, all[:n]...)
-		r.No(err)
+		expect.Of(r.Emit(t.Context(), alice, all[:n]...))(r.T)
 		all = all[n:]
 	}
 	r.does("short", "bob", "user hi")
-	c, err := r.Compare(t.Context(), acme, "run:long", "run:short")
-	r.No(err)
+	c := expect.Of(r.Compare(t.Context(), acme, "run:long", "run:short"))(r.T)
 	expect.True(t, c.A.More && c.A.Events == 10_000 && !c.B.More, "%+v", c.A)
 }

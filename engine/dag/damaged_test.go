@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/record"
+	"swarmdeck/expect"
 	"swarmdeck/store"
 )
 
@@ -34,8 +35,7 @@ func TestADamagedEventIsNamedAndHidesNoOther(t *testing.T) {
 				"narrowed": {Filter: core.Filter{Agent: "ada", Match: "kind"}},
 			} {
 				unread = nil
-				page, err := d.Events(t.Context(), acme, q)
-				r.No(err)
+				page := expect.Of(d.Events(t.Context(), acme, q))(r.T)
 				var found []uint64
 				for _, e := range page.Items {
 					found = append(found, e.Pos)

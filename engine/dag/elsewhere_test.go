@@ -26,8 +26,7 @@ func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
 		r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { return r.AnsweredIn(tx, x, said) }))
 	}
 	kinds := func() (all []string) {
-		p, err := r.Events(t.Context(), acme, dag.Query{Forward: true})
-		r.No(err)
+		p := expect.Of(r.Events(t.Context(), acme, dag.Query{Forward: true}))(r.T)
 		for _, e := range p.Items {
 			all = append(all, string(e.Event.Kind))
 		}
@@ -42,15 +41,11 @@ func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
 	answer("looking", "mended", "and tested")
 	got = kinds()
 	expect.True(t, len(got) == 8, "recorded %v, want another run with one answer", got)
-	p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "and tested"}})
-	r.No(err)
-	l, err := r.Lineage(t.Context(), acme, dag.LineageQuery{Node: p.Items[0].Event.Nodes[0].Ref(), Depth: 10})
-	r.No(err)
-	q, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "mend it"}})
-	r.No(err)
+	p := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "and tested"}}))(r.T)
+	l := expect.Of(r.Lineage(t.Context(), acme, dag.LineageQuery{Node: p.Items[0].Event.Nodes[0].Ref(), Depth: 10}))(r.T)
+	q := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "mend it"}}))(r.T)
 	asked := slices.ContainsFunc(l.Steps, func(s dag.Step) bool { return s.Node == q.Items[0].Event.Nodes[0].Ref() })
 	expect.True(t, asked, "the answer does not lead to the question: %+v", l.Steps)
-	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	r.No(err)
+	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)
 }

@@ -17,10 +17,8 @@ import (
 func TestEmittingAgainIsTheSameEvent(t *testing.T) {
 	r := newRig(t)
 	e := r.event(r.head("ada", "r"), &dag.RunStarted{})
-	first, err := r.Emit(t.Context(), alice, e, e)
-	r.No(err)
-	again, err := r.Emit(t.Context(), alice, e)
-	r.No(err)
+	first := expect.Of(r.Emit(t.Context(), alice, e, e))(r.T)
+	again := expect.Of(r.Emit(t.Context(), alice, e))(r.T)
 	if !first[0].New || first[1].New || again[0].New || again[0].Pos != 1 || again[0].Seq != 1 || again[0].RecordedAt != first[0].RecordedAt {
 		t.Errorf("%+v %+v", first, again)
 	}
@@ -104,15 +102,13 @@ func TestAnAgentSpeaksForItselfAlone(t *testing.T) {
 	r := newRig(t)
 	ada := core.Caller{Tenant: acme, Name: "ada", Kind: core.Agent, Door: core.DoorMCP}
 	expect.Of(r.Emit(t.Context(), ada, r.event(r.head("ada", "r"), &dag.RunStarted{})))(t)
-	_, err := r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{}))
-	expect.Is(t, core.AsError(err).Code, core.Denied)
+	expect.Is(t, core.AsError(expect.Fault(r.Emit(t.Context(), ada, r.event(r.head("bob", "r2"), &dag.RunStarted{})))).Code, core.Denied)
 }
 
 func TestATenantHasItsOwnRecord(t *testing.T) {
 	r := newRig(t)
 	e := r.emit(r.head("ada", "r"), &dag.RunStarted{})
-	_, err := r.Get(t.Context(), other, e.EventID)
-	expect.Is(t, core.AsError(err).Code, core.NotFound)
+	expect.Is(t, core.AsError(expect.Fault(r.Get(t.Context(), other, e.EventID))).Code, core.NotFound)
 	page, err := r.Events(t.Context(), other, dag.Query{})
 	expect.True(t, err == nil && page.Info.Total == 0, "%+v %v", page, err)
 }
@@ -136,8 +132,7 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 	total := 0
 	for i := range 3 {
 		for page := 1; ; page++ {
-			found, err := r.Events(t.Context(), acme, dag.Query{Run: fmt.Sprint("r-", i), Filter: core.Filter{Page: page, Size: 50}})
-			r.No(err)
+			found := expect.Of(r.Events(t.Context(), acme, dag.Query{Run: fmt.Sprint("r-", i), Filter: core.Filter{Page: page, Size: 50}}))(r.T)
 			for k, e := range found.Items {
 				expect.Must(t, e.Seq == uint64((page-1)*50+k+1), "run %d: seq %d at %d", i, e.Seq, k)
 				total++
@@ -169,8 +164,7 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		expect.Is(t, expect.Of(s.Find(t.Context(), acme, s.call.EventID[:n]))(t), s.call.EventID, n)
 	}
 	for _, bad := range []string{"", "abc", "zzzzzzzz", "ABCDEF00", "../../../../"} {
-		_, err := s.Find(t.Context(), acme, bad)
-		expect.Is(t, core.AsError(err).Code, core.InvalidInput, bad)
+		expect.Is(t, core.AsError(expect.Fault(s.Find(t.Context(), acme, bad))).Code, core.InvalidInput, bad)
 	}
 	for name, want := range map[string]string{
 		"Message:m-1": "Message:m-1", "m-1": "Message:m-1", s.call.EventID[:10]: "Event:" + s.call.EventID, "ada": "Agent:ada", "r-1": "Run:r-1",
@@ -180,8 +174,7 @@ func TestAnEventIsFoundByItsBeginning(t *testing.T) {
 		expect.True(t, err == nil && ref.String() == want, "%s: %s %v", name, ref, err)
 	}
 	for _, bad := range []string{"nobody", "Planet:x", "", strings.Repeat("x", 5000)} {
-		_, err := s.FindNode(t.Context(), acme, bad)
-		expect.Is(t, core.AsError(err).Code, core.NotFound, bad)
+		expect.Is(t, core.AsError(expect.Fault(s.FindNode(t.Context(), acme, bad))).Code, core.NotFound, bad)
 	}
 }
 
@@ -207,8 +200,7 @@ func TestEveryResourceOfAnEventIsThere(t *testing.T) {
 		h.Nodes = append(h.Nodes, dag.NewNode(&dag.Resource{ID: id, Kind: dag.ResourceFile, Name: id, Capabilities: []dag.Capability{}}))
 	}
 	r.emit(h, &dag.ResourceAttached{ResourceRef: "d", Mode: dag.ReadWrite})
-	page, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: dag.At(r.at.Add(time.Hour))})
-	r.No(err)
+	page := expect.Of(r.Resources(t.Context(), acme, dag.TimeQuery{At: dag.At(r.at.Add(time.Hour))}))(r.T)
 	var ids []string
 	for _, res := range page.Items {
 		ids = append(ids, res.ID)

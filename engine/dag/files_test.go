@@ -14,8 +14,7 @@ import (
 // origins are what a file is derived from.
 func (r *rig) origins(path string) (all []string) {
 	r.T.Helper()
-	line, err := r.Lineage(r.T.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID(path)}, Depth: 1})
-	r.No(err)
+	line := expect.Of(r.Lineage(r.T.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID(path)}, Depth: 1}))(r.T)
 	for _, s := range line.Steps {
 		all = append(all, string(s.Node.Type))
 	}
@@ -47,10 +46,8 @@ func TestAFileComesFromTheCallsThatItChangedDuringOrFromTheRun(t *testing.T) {
 	} {
 		expect.Same(t, r.origins(path), want, path, "comes from")
 	}
-	info, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID("/w/before")})
-	r.No(err)
+	info := expect.Of(r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeResource, ID: dag.FileID("/w/before")}))(r.T)
 	expect.Has(t, string(info.Versions[0].Node.Body.(*dag.Resource).Metadata), strings.Repeat("a", 64))
-	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Match: "and 7 more"}})
-	r.No(err)
+	page := expect.Of(r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Match: "and 7 more"}}))(r.T)
 	expect.True(t, len(page.Items) == 1, "%d events count what is not named", len(page.Items))
 }

@@ -45,16 +45,13 @@ func (r *rig) head(agent, run string) dag.Head {
 
 func (r *rig) event(h dag.Head, b dag.Body) dag.Event {
 	r.T.Helper()
-	e, err := dag.NewEvent(h, b)
-	r.No(err)
-	return e
+	return expect.Of(dag.NewEvent(h, b))(r.T)
 }
 
 func (r *rig) emit(h dag.Head, b dag.Body) dag.Event {
 	r.T.Helper()
 	e := r.event(h, b)
-	_, err := r.Emit(r.T.Context(), alice, e)
-	r.No(err)
+	expect.Of(r.Emit(r.T.Context(), alice, e))(r.T)
 	return e
 }
 

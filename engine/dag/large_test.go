@@ -34,8 +34,7 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 	}
 	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
 	r.No(r.finish(rec, true))
-	newest, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Size: 1}})
-	r.No(err)
+	newest := expect.Of(r.Events(ctx, acme, dag.Query{Filter: core.Filter{Size: 1}}))(r.T)
 	last := newest.Items[0].Event.EventID
 	for _, c := range []struct {
 		what string
@@ -61,9 +60,8 @@ func TestLargeEventsAreReadWhereTheyAreShown(t *testing.T) {
 			return err
 		}},
 	} {
-		if got := allocated(func() { r.No(c.read()) }); got > c.most*size {
-			t.Errorf("%s takes %d KiB of a record of %d events of %d KiB, want %d at most", c.what, got, events, size, c.most*size)
-		}
+		got := allocated(func() { r.No(c.read()) })
+		expect.True(t, got <= c.most*size, "%s takes %d KiB of a record of %d events of %d KiB, want %d at most", c.what, got, events, size, c.most*size)
 	}
 }
 
@@ -86,8 +84,7 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 	}
 	r.No(r.finish(rec, true))
 	q := dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}}
-	whole, err := r.Timeline(ctx, acme, q)
-	r.No(err)
+	whole := expect.Of(r.Timeline(ctx, acme, q))(r.T)
 	q.Short = true
 	var short core.Page[dag.Moment]
 	held := func() uint64 {
@@ -97,8 +94,7 @@ func TestAShortTimelineHoldsLittleOfLargeEvents(t *testing.T) {
 		return m.HeapAlloc >> 10
 	}
 	before := held()
-	short, err = r.Timeline(ctx, acme, q)
-	r.No(err)
+	short = expect.Of(r.Timeline(ctx, acme, q))(r.T)
 	got := held()
 	expect.True(t, got <= before+4*size, "%d rows hold %d KiB, want %d at most", len(short.Items), got-before, 4*size)
 	for i := range whole.Items {
@@ -156,12 +152,9 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 	} {
 		steps := 0
 		got := allocated(func() {
-			var err error
-			steps, err = c.read()
-			r.No(err)
+			steps = expect.Of(c.read())(r.T)
 		})
-		if most := uint64(128 * whole); got > most || steps < 200 {
-			t.Errorf("%s of %d steps takes %d KiB of a record of %d KiB, want %d at most", c.what, steps, got, whole, most)
-		}
+		most := uint64(128 * whole)
+		expect.True(t, got <= most && steps >= 200, "%s of %d steps takes %d KiB of a record of %d KiB, want %d at most", c.what, steps, got, whole, most)
 	}
 }

@@ -30,8 +30,7 @@ func (r *rig) forks(at dag.Event, name string, since time.Time) {
 // past is the conversation up to an event of an agent made at since.
 func (r *rig) past(at dag.Event, since time.Time) string {
 	r.T.Helper()
-	c, err := r.Conversation(r.T.Context(), acme, dag.ConversationQuery{Event: at.EventID, Since: since})
-	r.No(err)
+	c := expect.Of(r.Conversation(r.T.Context(), acme, dag.ConversationQuery{Event: at.EventID, Since: since}))(r.T)
 	return strings.NewReplacer(`{"user":"`, "", `"}`, "").Replace(strings.Join(c.Lines, ", "))
 }
 
@@ -91,8 +90,7 @@ func TestAnAncestryIsInTheOrderOfTime(t *testing.T) {
 			r.forks(at, "x", r.at)
 			want = append(want, "Event:"+at.EventID, "Agent:"+from, "Agent:"+from)
 		}
-		all, err := r.Ancestry(t.Context(), acme, "x")
-		r.No(err)
+		all := expect.Of(r.Ancestry(t.Context(), acme, "x"))(r.T)
 		var got []string
 		for _, a := range all {
 			got = append(got, a.Node.String())

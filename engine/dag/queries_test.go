@@ -52,9 +52,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 	run := []string{s.started.EventID, s.asked.EventID, s.request.EventID, s.answer.EventID, s.call.EventID, s.edited.EventID, s.substitution.EventID, s.result.EventID}
 	list := func(q dag.Query) core.Page[dag.Recorded] {
 		t.Helper()
-		page, err := s.Events(t.Context(), acme, q)
-		s.No(err)
-		return page
+		return expect.Of(s.Events(t.Context(), acme, q))(s.T)
 	}
 	page := list(dag.Query{Run: "r-1"})
 	if !slices.Equal(ids(page.Items), run) || page.Info.Total != 8 {
@@ -89,8 +87,7 @@ func TestARunIsListedInItsOrderAndAllElseNewestFirst(t *testing.T) {
 	} {
 		expect.Same(t, ids(list(c.q).Items), c.want, name)
 	}
-	_, err := s.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "tool"}})
-	expect.Is(t, core.AsError(err).Code, core.InvalidInput)
+	expect.Is(t, core.AsError(expect.Fault(s.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "tool"}}))).Code, core.InvalidInput)
 }
 
 func TestACallIsFoundWithItsResult(t *testing.T) {
@@ -118,8 +115,7 @@ func TestACallIsFoundWithItsResult(t *testing.T) {
 
 func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 	s := newStory(t)
-	found, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolResult, ID: s.result.EventID}})
-	s.No(err)
+	found := expect.Of(s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolResult, ID: s.result.EventID}}))(s.T)
 	var path []string
 	for _, x := range found.Steps {
 		path = append(path, fmt.Sprintf("%d %s", x.Depth, shown(x.Edge)))
@@ -134,9 +130,7 @@ func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 		"4 Event:" + id(s.request) + " EVENT_CONSUMES Message:m-1",
 		"5 Event:" + id(s.asked) + " EVENT_PRODUCES Message:m-1",
 	}
-	if !slices.Equal(path, want) || found.More {
-		t.Errorf("more %v\n%s\nwant\n%s", found.More, strings.Join(path, "\n"), strings.Join(want, "\n"))
-	}
+	expect.True(t, slices.Equal(path, want) && !found.More, "more %v\n%s\nwant\n%s", found.More, strings.Join(path, "\n"), strings.Join(want, "\n"))
 	short, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: id(s.result)}, Depth: 1})
 	expect.True(t, err == nil && len(short.Steps) == 1 && short.More, "%+v %v", short, err)
 	down, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-1"}, Down: true})
@@ -153,9 +147,7 @@ func TestTheStateAsOfAnEventIsThatOfThen(t *testing.T) {
 	s.emit(s.head("ada", "r-1"), &dag.RunFinished{Exit: "success"})
 	at := func(e dag.Event) dag.State {
 		t.Helper()
-		state, err := s.At(t.Context(), acme, e.EventID)
-		s.No(err)
-		return state
+		return expect.Of(s.At(t.Context(), acme, e.EventID))(s.T)
 	}
 	first := at(s.started)
 	if first.Run.Status != "running" || first.Run.Events != 1 || len(first.Messages) != 0 || first.Task.ID != "task-1" || first.Session.ID != "session-1" {
@@ -186,8 +178,7 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 		}
 		batch = append(batch, r.event(h, b))
 	}
-	all, err := r.Emit(t.Context(), alice, batch...)
-	r.No(err)
+	all := expect.Of(r.Emit(t.Context(), alice, batch...))(r.T)
 	open := map[string]string{}
 	for i, e := range batch {
 		switch b := e.Body.(type) {
@@ -196,8 +187,7 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 		case *dag.ToolResult:
 			delete(open, b.CallID)
 		}
-		s, err := r.At(t.Context(), acme, e.EventID)
-		r.No(err)
+		s := expect.Of(r.At(t.Context(), acme, e.EventID))(r.T)
 		if s.Run.Events != uint64(i+1) || s.Run.Head != e.EventID || s.Seq != all[i].Seq || len(s.Run.OpenCalls) != len(open) {
 			t.Fatalf("%d: %d events, %d open calls, want %d", i, s.Run.Events, len(s.Run.OpenCalls), len(open))
 		}
@@ -234,8 +224,7 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 		52: "by bob Agent:bob unknown Agent:eve ro ",
 		60: "by bob Agent:bob dead Agent:eve ro ",
 	} {
-		res, err := r.Resources(t.Context(), acme, dag.TimeQuery{At: at(sec)})
-		r.No(err)
+		res := expect.Of(r.Resources(t.Context(), acme, dag.TimeQuery{At: at(sec)}))(r.T)
 		got := ""
 		for _, x := range res.Items {
 			got = fmt.Sprintf("%s %s %s", x.Resource.Name, x.Owners[0], x.Liveness.Status)
@@ -244,8 +233,7 @@ func TestOwnersAndMountsAreThoseOfTheTimeAskedFor(t *testing.T) {
 			}
 		}
 		expect.Is(t, got, want, "at", sec)
-		mounts, err := r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(sec)})
-		r.No(err)
+		mounts := expect.Of(r.Mounts(t.Context(), acme, dag.TimeQuery{At: at(sec)}))(r.T)
 		n := strings.Count(want, " r")
 		expect.True(t, len(mounts.Items) == n, "at %d: %d mounts, want %d", sec, len(mounts.Items), n)
 	}
@@ -263,8 +251,7 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	r.emit(propose, &dag.MCPListChanged{Server: "approval-policy"})
 	first := r.emit(r.head("ada", ""), &dag.PolicyActivated{PolicyRef: "p-1"})
 	r.emit(r.head("ada", ""), &dag.PolicyActivated{PolicyRef: "p-2"})
-	page, err := r.Policies(t.Context(), acme, core.Filter{})
-	r.No(err)
+	page := expect.Of(r.Policies(t.Context(), acme, core.Filter{}))(r.T)
 	var got []string
 	for _, p := range page.Items {
 		got = append(got, fmt.Sprintf("%s %s active=%v known=%v", p.PolicyID, p.Change, p.Active, p.Policy != nil))
@@ -282,11 +269,8 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	begun := r.emit(r.head("ada-2", "r-2"), &dag.RunStarted{})
 	fork("ada-2", "deep", "ada-3", begun)
 	forks, err := r.Forks(t.Context(), acme, core.Filter{})
-	if err != nil || forks.Info.Total != 2 || forks.Items[1].ToBranch != "try" || forks.Items[1].EventID != one.EventID {
-		t.Errorf("%+v %v", forks, err)
-	}
-	all, err := r.Ancestry(t.Context(), acme, "ada-3")
-	r.No(err)
+	expect.True(t, err == nil && forks.Info.Total == 2 && forks.Items[1].ToBranch == "try" && forks.Items[1].EventID == one.EventID, "%+v %v", forks, err)
+	all := expect.Of(r.Ancestry(t.Context(), acme, "ada-3"))(r.T)
 	agents := map[string]int{}
 	for _, a := range all {
 		if a.Node.Type == dag.TypeAgent {
@@ -296,6 +280,5 @@ func TestPoliciesAndForksHaveTheirHistory(t *testing.T) {
 	expect.Row(t, agents, "ada-2", 1, "ada", 2)
 	branch, err := r.Ancestry(t.Context(), acme, "ada/try")
 	expect.True(t, err == nil && len(branch) == 2, "%+v %v", branch, err)
-	_, err = r.Ancestry(t.Context(), acme, "nobody")
-	expect.Is(t, core.AsError(err).Code, core.NotFound)
+	expect.Is(t, core.AsError(expect.Fault(r.Ancestry(t.Context(), acme, "nobody"))).Code, core.NotFound)
 }

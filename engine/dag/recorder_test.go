@@ -43,8 +43,7 @@ func (r *rig) finish(rec *dag.Recording, success bool) error {
 // kinds are the kinds of a run's events in their order, with their status.
 func (r *rig) kinds(run string) (all []string) {
 	r.T.Helper()
-	page, err := r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
-	r.No(err)
+	page := expect.Of(r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}}))(r.T)
 	for _, e := range page.Items {
 		text := string(e.Event.Kind)
 		if b, ok := e.Event.Body.(*dag.ToolResult); ok {
@@ -113,8 +112,7 @@ func (r *rig) emitted(run, agent string, b dag.Body, nodes ...dag.Node) dag.Even
 // leftOut are the kinds of events that the audit log says are not recorded.
 func (r *rig) leftOut() (kinds []string) {
 	r.T.Helper()
-	log, err := r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "dag.left_out"})
-	r.No(err)
+	log := expect.Of(r.Ledger.List(r.T.Context(), acme, core.Filter{Kind: "dag.left_out"}))(r.T)
 	for _, e := range log.Items {
 		var p audit.Payload
 		r.No(core.DecodeStored(e.Payload, &p))
@@ -201,9 +199,7 @@ func TestVeryManyOpenCallsAreInterrupted(t *testing.T) {
 	asks(rec, n)
 	r.No(r.finish(rec, true))
 	s, err := r.Run(t.Context(), acme, rec.RunID())
-	if err != nil || s.Status != "finished" || s.Kinds[dag.KindToolResult] != n || s.Kinds[dag.KindInterruption] != 2 {
-		t.Errorf("%v %+v", err, s.Kinds)
-	}
+	expect.True(t, err == nil && s.Status == "finished" && s.Kinds[dag.KindToolResult] == n && s.Kinds[dag.KindInterruption] == 2, "%v %+v", err, s.Kinds)
 }
 
 func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
@@ -216,14 +212,12 @@ func TestAllOpenCallsOfARunThatWasCutOffAreClosed(t *testing.T) {
 	r.Open()
 	r.No(r.Recover(t.Context(), acme))
 	for page := range 2 {
-		calls, err := r.Calls(t.Context(), acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 50, Page: page + 1}})
-		r.No(err)
+		calls := expect.Of(r.Calls(t.Context(), acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 50, Page: page + 1}}))(r.T)
 		for _, c := range calls.Items {
 			expect.True(t, c.Status == map[bool]string{true: "ok", false: "interrupted"}[c.CallID == "c-7"], "%s is %s", c.CallID, c.Status)
 		}
 	}
-	told, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "interruption"}})
-	r.No(err)
+	told := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Kind: "interruption"}}))(r.T)
 	if n := len(told.Items[0].Event.Body.(*dag.Interruption).Affects); len(told.Items) != 1 || n != 99 {
 		t.Errorf("%d interruptions, of %d calls", len(told.Items), n)
 	}
@@ -259,8 +253,7 @@ func TestWhatAnAgentSaysIsMadeFit(t *testing.T) {
 	r.No(rec.Call(ctx, "s", "t", "c", core.Raw(`not json`)))
 	r.No(rec.Result(ctx, "c", dag.CallOK, core.Raw(`[1]`), &dag.Fault{Code: "\x00", Message: "\xff"}))
 	r.No(r.finish(rec, false))
-	page, err := r.Calls(ctx, acme, dag.Query{Run: rec.RunID()})
-	r.No(err)
+	page := expect.Of(r.Calls(ctx, acme, dag.Query{Run: rec.RunID()}))(r.T)
 	c := page.Items[0]
 	expect.True(t, string(c.Args) == `{"n":"12345678901234567890"}` && c.Tool == "\ufffdt", "%+v", c)
 	c = page.Items[1]

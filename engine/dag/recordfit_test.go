@@ -76,8 +76,7 @@ func TestWhatJSONMakesLongerStillFits(t *testing.T) {
 			if len(asked) != 1 || len(answered) != 1 || len(asked[0].Body.(*dag.ModelRequest).InputRefs) != 2 {
 				t.Fatalf("%d requests, %d answers", len(asked), len(answered))
 			}
-			n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: asked[0].Body.(*dag.ModelRequest).InputRefs[1].Message})
-			r.No(err)
+			n := expect.Of(r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: asked[0].Body.(*dag.ModelRequest).InputRefs[1].Message}))(r.T)
 			m := n.Versions[0].Node.Body.(*dag.Message)
 			if last := m.Content[len(m.Content)-1]; len(parts) > 2 && !strings.Contains(last.Text, "more parts, ") {
 				t.Errorf("of %d parts %d are there, and %q", len(parts), len(m.Content), last.Text)

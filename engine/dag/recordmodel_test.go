@@ -20,8 +20,7 @@ func spoken(role dag.MessageRole, text string) dag.Spoken {
 // of lists a run's events of one kind.
 func (r *rig) of(run string, kind dag.Kind) (all []dag.Event) {
 	r.T.Helper()
-	page, err := r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}})
-	r.No(err)
+	page := expect.Of(r.Events(r.T.Context(), acme, dag.Query{Run: run, Filter: core.Filter{Size: 100}}))(r.T)
 	for _, e := range page.Items {
 		if e.Event.Kind == kind {
 			all = append(all, e.Event)
@@ -75,8 +74,7 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	expect.Is(t, said[len(said)-1].CorrelationID, asked[2].CorrelationID, "the message comes from")
 	s, err := r.Run(ctx, acme, rec.RunID())
 	expect.True(t, err == nil && s.Usage.CachedTokens == 60 && len(s.OpenModels) == 0 && s.Model == "m", "%+v %v", s, err)
-	steps, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}})
-	r.No(err)
+	steps := expect.Of(r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}}))(r.T)
 	if !slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }) {
 		t.Errorf("the call's lineage does not lead to what was asked for: %+v", steps.Steps)
 	}
@@ -153,20 +151,16 @@ func TestAConversationOfVeryManyMessagesIsWhole(t *testing.T) {
 	asked := func(call string, n int) *dag.ModelRequest {
 		t.Helper()
 		r.No(rec.Asked(ctx, call, dag.ModelAsk{Model: "m", Messages: slices.Clone(talk[:n])}))
-		page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request"}})
-		r.No(err)
+		page := expect.Of(r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request"}}))(r.T)
 		return page.Items[0].Event.Body.(*dag.ModelRequest)
 	}
 	text := func(id string) string {
 		t.Helper()
-		n, err := r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: id})
-		r.No(err)
+		n := expect.Of(r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: id}))(r.T)
 		return n.Versions[0].Node.Body.(*dag.Message).Content[0].Text
 	}
 	first := asked("1", 4100).InputRefs
-	if len(first) != 4000 || text(first[0].Message) != "message 0" || text(first[3999].Message) != "message 4099" {
-		t.Fatalf("%d inputs", len(first))
-	}
+	expect.Must(t, len(first) == 4000 && text(first[0].Message) == "message 0" && text(first[3999].Message) == "message 4099", "%d inputs", len(first))
 	const near = 990
 	at := near + slices.IndexFunc(first[near:near+20], func(in dag.InputRef) bool { return strings.Contains(text(in.Message), "101 more messages") })
 	expect.Must(t, at >= near, "it is not told that some are left out")
@@ -198,8 +192,7 @@ func TestALongRunsRequestsStaySmall(t *testing.T) {
 	}
 	talk[0] = spoken(dag.RoleUser, "another beginning")
 	r.No(rec.Asked(ctx, "other", dag.ModelAsk{Model: "m", Messages: talk}))
-	page, err := r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request", Size: 21}})
-	r.No(err)
+	page := expect.Of(r.Events(ctx, acme, dag.Query{Filter: core.Filter{Kind: "model_request", Size: 21}}))(r.T)
 	for i, e := range page.Items { // newest first
 		want := 2 // the request before, and what is new
 		if i == 0 {

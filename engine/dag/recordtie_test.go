@@ -36,12 +36,10 @@ func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
 			r.No(rec.Result(ctx, "agent-1", dag.CallOK, nil, nil))
 			r.No(r.finish(rec, true))
 
-			calls, err := r.Calls(ctx, acme, dag.Query{Run: rec.RunID()})
-			r.No(err)
+			calls := expect.Of(r.Calls(ctx, acme, dag.Query{Run: rec.RunID()}))(r.T)
 			expect.Must(t, len(calls.Items) == 1, "%d calls", len(calls.Items))
 			of := calls.Items[0]
-			down, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: of.CallEvent}, Depth: 1, Down: true})
-			r.No(err)
+			down := expect.Of(r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: of.CallEvent}, Depth: 1, Down: true}))(r.T)
 			about := 0
 			for _, s := range down.Steps {
 				if s.Node.Type == dag.TypeMessage {
@@ -49,10 +47,8 @@ func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
 				}
 			}
 			expect.True(t, about >= 2, "%d decisions are about the call: %+v", about, down.Steps)
-			up, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: of.ResultEvent}, Depth: 50})
-			r.No(err)
-			page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID()})
-			r.No(err)
+			up := expect.Of(r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: of.ResultEvent}, Depth: 50}))(r.T)
+			page := expect.Of(r.Events(ctx, acme, dag.Query{Run: rec.RunID()}))(r.T)
 			for _, e := range page.Items {
 				b, is := e.Event.Body.(*dag.HistoryAppend)
 				if is && b.List == dag.ListDecisions && !slices.ContainsFunc(up.Steps, func(s dag.Step) bool { return s.Node.ID == e.Event.EventID }) {

@@ -94,8 +94,7 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 	pad(r)
 	var all []dag.Recorded
 	for page := 1; ; page++ {
-		p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Page: page, Size: 100}})
-		r.No(err)
+		p := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Page: page, Size: 100}}))(r.T)
 		all = append(all, p.Items...)
 		if !p.Info.Next {
 			break
@@ -144,8 +143,7 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 			total := 0
 			for _, page := range []int{1, 2, max(1, len(want)/20), len(want)/20 + 1, len(want)/20 + 2} {
 				c.q.Page, c.q.Size = page, 20
-				got, err := r.Events(t.Context(), acme, c.q)
-				r.No(err)
+				got := expect.Of(r.Events(t.Context(), acme, c.q))(r.T)
 				var ids []string
 				for _, e := range got.Items {
 					ids = append(ids, e.Event.EventID)
@@ -161,19 +159,16 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 		})
 	}
 	for agent, want := range map[string]int{"agent-3": 1, "agent-4": 0} { // which have lists of their own
-		got, err := r.Forks(t.Context(), acme, core.Filter{Agent: agent})
-		r.No(err)
+		got := expect.Of(r.Forks(t.Context(), acme, core.Filter{Agent: agent}))(r.T)
 		expect.True(t, got.Info.Total == want && len(got.Items) == want, "%d forks of %s, want %d", got.Info.Total, agent, want)
 	}
 	for status, want := range map[string]int{"timeout": 1, "replaced": 1, "open": 1, "error": 0} {
-		got, err := r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: status}})
-		r.No(err)
+		got := expect.Of(r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: status}}))(r.T)
 		if got.Info.Total != want || len(got.Items) != want || want > 0 && got.Items[0].Status != status {
 			t.Errorf("%d calls are %s, want %d: %+v", got.Info.Total, status, want, got.Items)
 		}
 	}
-	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	r.No(err)
+	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
@@ -183,8 +178,7 @@ func pad(r *rig) {
 	for range 300 {
 		all = append(all, r.event(r.head("pad", "run-pad"), &dag.HistoryAppend{List: "main", MessageRef: "m"}))
 	}
-	_, err := r.Emit(r.T.Context(), alice, all...)
-	r.No(err)
+	expect.Of(r.Emit(r.T.Context(), alice, all...))(r.T)
 }
 
 // wanted is what a query means.
@@ -229,12 +223,10 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 	}))
 	find := func() (n int) {
 		for _, f := range []core.Filter{{Status: "ok"}, {Match: "please"}} {
-			p, err := r.Events(t.Context(), acme, dag.Query{Filter: f})
-			r.No(err)
+			p := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: f}))(r.T)
 			n += p.Info.Total
 		}
-		p, err := r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: "ok"}})
-		r.No(err)
+		p := expect.Of(r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: "ok"}}))(r.T)
 		return n + p.Info.Total
 	}
 	expect.Is(t, find(), 900, "are found without rows, want 900")
@@ -242,8 +234,7 @@ func TestAnOldRecordBecomesSearchable(t *testing.T) {
 		r.emit(r.head("ada", "run-old"), &dag.HistoryAppend{List: "main", MessageRef: "m"})
 		expect.Is(t, find(), 900, "are found with some, want 900")
 	}
-	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	r.No(err)
+	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
@@ -268,11 +259,9 @@ func TestWhatIsErasedIsInNoPiece(t *testing.T) {
 	expect.Must(t, err == nil && n != 0, "%v %v", n, err)
 	after := row()
 	expect.True(t, len(after) != 0 && !slices.Equal(before, after), "the pieces of an erased text are left")
-	p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "xylophone"}})
-	r.No(err)
+	p := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: "xylophone"}}))(r.T)
 	expect.True(t, p.Info.Total <= 0, "what was erased is found")
-	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	r.No(err)
+	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)
 }
 
@@ -288,11 +277,9 @@ func TestABlockOfLargeEventsIsLookedThrough(t *testing.T) {
 		r.emit(h, &dag.HistoryAppend{List: "main", MessageRef: fmt.Sprint("m-", i)})
 	}
 	for text, want := range map[string]int{"needle-77x": 1, "zebra": 0} {
-		p, err := r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: text}})
-		r.No(err)
+		p := expect.Of(r.Events(t.Context(), acme, dag.Query{Filter: core.Filter{Match: text}}))(r.T)
 		expect.True(t, p.Info.Total == want, "%q is in %d events, want %d", text, p.Info.Total, want)
 	}
-	deltas, err := r.Ledger.Reconcile(t.Context(), acme)
-	r.No(err)
+	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)
 }

@@ -53,15 +53,12 @@ func TestAStateAsOfThenIsWhatItWasThen(t *testing.T) {
 		if e.Kind == dag.KindModelRequest {
 			asked = e
 		}
-		_, err := r.Emit(ctx, alice, e)
-		r.No(err)
-		now, err := r.Run(ctx, acme, "long")
-		r.No(err)
+		expect.Of(r.Emit(ctx, alice, e))(r.T)
+		now := expect.Of(r.Run(ctx, acme, "long"))(r.T)
 		then[e.EventID] = core.MustEncode(now)
 	}
 	for id, want := range then {
-		s, err := r.At(ctx, acme, id)
-		r.No(err)
+		s := expect.Of(r.At(ctx, acme, id))(r.T)
 		got := core.MustEncode(s.Run)
 		expect.True(t, bytes.Equal(got, want), "as of %s:\n%s\nwas\n%s", id, got, want)
 		got = core.MustEncode(s.Agent.Runs[0])

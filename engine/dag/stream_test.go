@@ -52,8 +52,7 @@ func TestAStreamOfEventsIsTakenInByBatches(t *testing.T) {
 			}
 			want := int(got.Events+dag.MaxBatch-1) / dag.MaxBatch
 			expect.True(t, steps == want, "told %d times, want %d", steps, want)
-			again, err := stream(lines(n, nil))
-			r.No(err)
+			again := expect.Of(stream(lines(n, nil)))(r.T)
 			expect.True(t, again.Events == n && again.New == n-c.first.New, "again: %+v", again)
 		})
 	}
@@ -63,6 +62,5 @@ func TestAnAgentsStreamSpeaksForItselfAlone(t *testing.T) {
 	r := newRig(t)
 	by := alice
 	by.Kind, by.Name = "agent", "bob"
-	_, err := r.EmitStream(t.Context(), by, dag.ReadEvents(lines(1, nil)), func(dag.Emitted) {})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "can't speak for"), "%v", err)
+	expect.Says(t, expect.Fault(r.EmitStream(t.Context(), by, dag.ReadEvents(lines(1, nil)), func(dag.Emitted) {})), "can't speak for")
 }

@@ -71,15 +71,13 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 		if n == 1 {
 			pass++
 		}
-		f, err := r.Figures(t.Context(), other)
-		r.No(err)
+		f := expect.Of(r.Figures(t.Context(), other))(r.T)
 		if pass == 2 {
 			waiting = max(waiting, n-int(f.Events))
 		}
 	}
 	d := dag.New(dag.Options{Ledger: r.Ledger, Formats: map[string]dag.Format{"shelf": whole}})
-	done, err := d.Import(t.Context(), core.Caller{Tenant: other, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}, "shelf", "")
-	r.No(err)
+	done := expect.Of(d.Import(t.Context(), core.Caller{Tenant: other, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}, "shelf", ""))(r.T)
 	if done.New != events || waiting > most {
 		t.Errorf("an import took %d of %d events in and held %d of 1 MiB at once, want %d at most", done.New, events, waiting, most)
 	}

@@ -61,11 +61,9 @@ func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 	expect.Same(t, r.kinds(run), want)
 	a, task = r.openRuns("sub", "task-1")
 	expect.True(t, a+task == "", "still open are %q and %q", a, task)
-	page, err := r.Events(t.Context(), acme, dag.Query{Run: run})
-	r.No(err)
+	page := expect.Of(r.Events(t.Context(), acme, dag.Query{Run: run}))(r.T)
 	last := page.Items[len(page.Items)-1].Event.EventID
-	line, err := r.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: last}, Depth: 50})
-	r.No(err)
+	line := expect.Of(r.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: last}, Depth: 50}))(r.T)
 	var got []string
 	for _, s := range line.Steps {
 		got = append(got, s.Node.ID)
@@ -116,12 +114,10 @@ func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
 	}
 	r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, "done"))
 	r.No(r.finish(rec, true))
-	page, err := r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}})
-	r.No(err)
+	page := expect.Of(r.Events(ctx, acme, dag.Query{Run: rec.RunID(), Filter: core.Filter{Size: 100}}))(r.T)
 	answer := page.Items[len(page.Items)-2].Event
 	for _, from := range []dag.NodeRef{{Type: dag.TypeEvent, ID: answer.EventID}, answer.Nodes[0].Ref()} {
-		line, err := r.Lineage(ctx, acme, dag.LineageQuery{Node: from})
-		r.No(err)
+		line := expect.Of(r.Lineage(ctx, acme, dag.LineageQuery{Node: from}))(r.T)
 		seen := map[string]bool{}
 		for _, s := range line.Steps {
 			seen[s.Node.ID] = true

@@ -116,9 +116,7 @@ nothing: 1
 		for i := range lines {
 			ok = ok && strings.HasPrefix(lines[i], file+":"+c.want[i])
 		}
-		if !ok {
-			t.Errorf("%s:\n got %s\nwant %s", file, strings.Join(lines, "\n     "), strings.Join(c.want, "\n     "))
-		}
+		expect.True(t, ok, "%s:\n got %s\nwant %s", file, strings.Join(lines, "\n     "), strings.Join(c.want, "\n     "))
 		problems, _ := e.Details["problems"].([]document.Problem)
 		expect.Is(t, len(problems), len(lines), e.Details)
 	}
@@ -191,16 +189,12 @@ func FuzzParse(f *testing.F) {
 		for _, file := range []string{"a.yaml", "a.json"} {
 			r := document.NewReader(file)
 			root, ok := r.Parse([]byte(text), most)
-			if ok != (r.Err() == nil) {
-				t.Fatalf("%q: %v %v", text, ok, r.Err())
-			}
+			expect.Must(t, ok == (r.Err() == nil), "%q: %v %v", text, ok, r.Err())
 			if !ok {
 				continue
 			}
 			raw := r.Raw(root)
-			if (raw == nil) != (r.Err() != nil) || raw != nil && !raw.IsValid() {
-				t.Fatalf("%q: %q %v", text, raw, r.Err())
-			}
+			expect.Must(t, (raw == nil) == (r.Err() != nil) && (raw == nil || raw.IsValid()), "%q: %q %v", text, raw, r.Err())
 			lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 			for _, p := range r.Problems() {
 				expect.Must(t, p.Line >= 1 && p.Line <= lines && p.Field != "" && p.Message != "" && len(p.Message) <= 1000, "%q: %+v", text, p)

@@ -82,8 +82,7 @@ func TestAnAnswerMayHoldForLongerThanTheRun(t *testing.T) {
 
 func (w *world) task() string {
 	w.t.Helper()
-	made, err := w.Swarm.Dispatch(context.Background(), alice, swarm.Dispatch{Kind: judge.KindExec, Input: core.Raw("{}")})
-	w.no(err)
+	made := expect.Of(w.Swarm.Dispatch(context.Background(), alice, swarm.Dispatch{Kind: judge.KindExec, Input: core.Raw("{}")}))(w.t)
 	return made.TaskID
 }
 
@@ -146,8 +145,7 @@ func TestOneRunAsksOnlySoMuch(t *testing.T) {
 func TestNothingBeginsInAnEmergencyStop(t *testing.T) {
 	w := open(t, "", 20*time.Millisecond)
 	w.put(egress.Allow, "api.example")
-	_, err := w.Swarm.EStops.Press(t.Context(), alice, "drill")
-	w.no(err)
+	expect.Of(w.Swarm.EStops.Press(t.Context(), alice, "drill"))(w.t)
 	v := <-w.asks(ada, "api.example", 443)
 	expect.True(t, !v.Allowed && v.Reason == "the emergency stop is on", "%+v", v)
 }
@@ -280,8 +278,7 @@ rules:
   - {id: rest, gates: [net.connect, tool.call], when: "true", decision: hitl, reason_code: rest, risk: low, rationale: Who knows.}
 `), Cases: []byte(`{"name":"ask","input":{"name":"fs_read","arguments":{}},"expect":{"decision":"hitl"}}`)})
 	w.no(err)
-	_, err = w.Judge.Activate(t.Context(), alice, p.PolicyID)
-	w.no(err)
+	expect.Of(w.Judge.Activate(t.Context(), alice, p.PolicyID))(w.t)
 	beside := w.asks(ada, "beside.example", 443)
 	v = <-w.asks(ada, "api.example", 443)
 	expect.True(t, !v.Allowed && v.Reason == "denied by rule none: No more.", "%+v", v)

@@ -85,8 +85,7 @@ func work(t *testing.T, policy string) *working {
 	}
 	w.Engine = expect.Of(engine.Open(t.Context(), opt))(t)
 	w.bell = w.Watch(t.Context())
-	_, err := w.Swarm.CreateTenant(t.Context(), alice, acme)
-	w.no(err)
+	expect.Of(w.Swarm.CreateTenant(t.Context(), alice, acme))(w.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -101,8 +100,7 @@ func work(t *testing.T, policy string) *working {
 		_ = db.Close()
 	})
 	for _, name := range []string{"ada", "bob"} {
-		_, err := w.Fleet.Create(t.Context(), alice, fleet.Create{Name: name, Project: "site", Role: "coder", Command: []string{"x"}})
-		w.no(err)
+		expect.Of(w.Fleet.Create(t.Context(), alice, fleet.Create{Name: name, Project: "site", Role: "coder", Command: []string{"x"}}))(w.t)
 		w.is(name, fleet.Idle)
 	}
 	return w
@@ -120,8 +118,7 @@ func (w *working) is(name string, status fleet.AgentStatus) {
 // gives an agent a task, and returns its id once it works on it.
 func (w *working) gives(name, message string) string {
 	w.t.Helper()
-	t, err := w.Fleet.AssignWhenReady(w.t.Context(), alice, name, message, "", 10*time.Second)
-	w.no(err)
+	t := expect.Of(w.Fleet.AssignWhenReady(w.t.Context(), alice, name, message, "", 10*time.Second))(w.t)
 	<-w.agents.begun
 	return t.TaskID
 }
@@ -131,8 +128,7 @@ func (w *working) over(task string) {
 	w.t.Helper()
 	w.agents.end <- struct{}{}
 	w.until("over", func() bool {
-		t, err := w.Tasks.Get(w.t.Context(), acme, task)
-		w.no(err)
+		t := expect.Of(w.Tasks.Get(w.t.Context(), acme, task))(w.t)
 		return t.Status.Terminal()
 	})
 }
@@ -168,12 +164,9 @@ func TestAConnectionIsPartOfTheTaskAndCallOfItsAgent(t *testing.T) {
 	}
 	task := w.gives("ada", "fetch it")
 	a := w.denies(from, "api.example")
-	if a.TaskID != task || len(a.During) != 1 || a.During[0] != (judge.During{CallID: "c1", Tool: "execute", Title: a.During[0].Title}) {
-		t.Errorf("%+v", a)
-	}
-	if got := a.During[0].String(); !strings.HasPrefix(got, "execute curl ") || strings.Contains(got, "\x1b") || !strings.HasSuffix(got, " (c1)") {
-		t.Errorf("the call is %q", got)
-	}
+	expect.True(t, a.TaskID == task && len(a.During) == 1 && a.During[0] == (judge.During{CallID: "c1", Tool: "execute", Title: a.During[0].Title}), "%+v", a)
+	got := a.During[0].String()
+	expect.True(t, strings.HasPrefix(got, "execute curl ") && !strings.Contains(got, "\x1b") && strings.HasSuffix(got, " (c1)"), "the call is %q", got)
 	full, err := w.Tasks.Get(t.Context(), acme, task)
 	expect.True(t, err == nil && a.TraceID == full.TraceID, "%s %s %v", a.TraceID, full.TraceID, err)
 	if got := w.log("egress.refused"); !strings.Contains(string(got[0].Payload), `"task_id":"`+task+`"`) || !strings.Contains(string(got[0].Payload), `"call_id":"c1"`) {

@@ -91,8 +91,7 @@ func (w *world) put(effect egress.Effect, where string, change ...func(*egress.R
 
 func target(t testing.TB, host string, port int) egress.Target {
 	t.Helper()
-	to := expect.Of(egress.NewTarget(host, port))(t)
-	return to
+	return expect.Of(egress.NewTarget(host, port))(t)
 }
 
 // asks begins a connection that waits for an answer.
@@ -120,9 +119,7 @@ func (w *world) until(what string, is func() bool) {
 func (w *world) open(n int) (all []judge.Approval) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("%d questions are open", n), func() (is bool) {
-		var err error
-		all, err = w.Judge.Open(context.Background(), acme)
-		w.no(err)
+		all = expect.Of(w.Judge.Open(context.Background(), acme))(w.t)
 		return len(all) == n
 	})
 	return all
@@ -132,8 +129,7 @@ func (w *world) open(n int) (all []judge.Approval) {
 func (w *world) names(n int) (a judge.Approval) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("one question names %d hosts", n), func() bool {
-		all, err := w.Judge.Open(context.Background(), acme)
-		w.no(err)
+		all := expect.Of(w.Judge.Open(context.Background(), acme))(w.t)
 		if len(all) == 1 {
 			a = all[0]
 		}
@@ -144,14 +140,12 @@ func (w *world) names(n int) (a judge.Approval) {
 
 func (w *world) answer(id string, a judge.Answer) {
 	w.t.Helper()
-	_, err := w.Judge.Answer(context.Background(), alice, id, a)
-	w.no(err)
+	expect.Of(w.Judge.Answer(context.Background(), alice, id, a))(w.t)
 }
 
 func (w *world) log(kind string) []audit.Event {
 	w.t.Helper()
-	page, err := w.Audit.List(context.Background(), acme, core.Filter{Kind: kind, Size: core.MaxPageSize})
-	w.no(err)
+	page := expect.Of(w.Audit.List(context.Background(), acme, core.Filter{Kind: kind, Size: core.MaxPageSize}))(w.t)
 	return page.Items
 }
 

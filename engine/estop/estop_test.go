@@ -89,8 +89,7 @@ func TestAStopIsOnDiskBeforeAnybodyFreezes(t *testing.T) {
 
 func TestAStopHoldsOverARestartUntilItIsThawed(t *testing.T) {
 	r := newRig(t)
-	_, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
-	r.No(err)
+	expect.Of(r.stops.Press(t.Context(), enginetest.Alice(), "smoke"))(r.T)
 	r.Reopen()
 	r.frozen = nil
 	var wg sync.WaitGroup
@@ -99,19 +98,16 @@ func TestAStopHoldsOverARestartUntilItIsThawed(t *testing.T) {
 	if !r.stops.On(enginetest.Acme) || !slices.Equal(r.frozen, []string{"freeze t_acme on"}) {
 		t.Errorf("after a restart: on %v, told %v", r.stops.On(enginetest.Acme), r.frozen)
 	}
-	st, err := r.stops.Thaw(t.Context(), enginetest.Alice(), "no fire")
-	r.No(err)
+	st := expect.Of(r.stops.Thaw(t.Context(), enginetest.Alice(), "no fire"))(r.T)
 	expect.True(t, !st.On && !r.stops.On(enginetest.Acme) && r.frozen[len(r.frozen)-1] == "thaw t_acme", "after the thaw: %+v, told %v", st, r.frozen)
-	_, err = r.stops.Thaw(t.Context(), enginetest.Alice(), "again")
-	expect.Is(t, core.AsError(err).Code, core.Conflict, "a thaw of nothing")
+	expect.Is(t, core.AsError(expect.Fault(r.stops.Thaw(t.Context(), enginetest.Alice(), "again"))).Code, core.Conflict, "a thaw of nothing")
 	r.Proven(enginetest.Acme)
 }
 
 func TestAStopAndItsEndWantAReason(t *testing.T) {
 	r := newRig(t)
 	for name, do := range map[string]func(context.Context, core.Caller, string) (estop.State, error){"press": r.stops.Press, "thaw": r.stops.Thaw} {
-		_, err := do(t.Context(), enginetest.Alice(), "")
-		expect.Is(t, core.AsError(err).Code, core.InvalidInput, name, "without a reason")
+		expect.Is(t, core.AsError(expect.Fault(do(t.Context(), enginetest.Alice(), ""))).Code, core.InvalidInput, name, "without a reason")
 	}
 	expect.True(t, !r.stops.On(enginetest.Acme) && r.frozen == nil, "it was done all the same")
 }
@@ -139,8 +135,7 @@ func TestAStopHoldsThatTheDiskHasNoRoomFor(t *testing.T) {
 		},
 	})
 	r.setFull(true)
-	st, err := r.stops.Press(t.Context(), enginetest.Alice(), "smoke")
-	r.No(err)
+	st := expect.Of(r.stops.Press(t.Context(), enginetest.Alice(), "smoke"))(r.T)
 	expect.True(t, st.On && st.Unrecorded, "%+v, want a stop that is not recorded", st)
 	if err := r.stops.Record(t.Context(), enginetest.Acme); !errors.Is(err, store.ErrFull) && core.AsError(err).Code != core.StorageFull {
 		t.Errorf("it was recorded on a full disk: %v", err)

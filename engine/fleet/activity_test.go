@@ -85,9 +85,7 @@ func TestActivityIsBoundedAndOfTheNewestRun(t *testing.T) {
 	if len(a.Calls) != 100 || a.Calls[0].CallID != "c150" || a.Calls[99].CallID != "c249" || a.Made != 250 {
 		t.Errorf("%d calls of %d, from %+v", len(a.Calls), a.Made, a.Calls[0])
 	}
-	if len(a.Diffs) != 50 || a.Diffs[49].Path != "c249" || len(a.Diffs[0].Text) > 16<<10 || a.Drew != 250 {
-		t.Errorf("%d diffs of %d", len(a.Diffs), a.Drew)
-	}
+	expect.True(t, len(a.Diffs) == 50 && a.Diffs[49].Path == "c249" && len(a.Diffs[0].Text) <= 16<<10 && a.Drew == 250, "%d diffs of %d", len(a.Diffs), a.Drew)
 	w.rt.does(say(fleet.Event{Type: "tool_call", CallID: "d1", Tool: "read"}))
 	w.awaitStatus("bob", fleet.Idle)
 	w.result(w.assign("bob", "y").TaskID)

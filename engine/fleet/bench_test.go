@@ -12,8 +12,7 @@ import (
 func TestAPageHoldsAHundredAgents(t *testing.T) {
 	w := newWorld(t)
 	for i := range 120 {
-		_, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}})
-		expect.No(t, err)
+		expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: fmt.Sprint("a", i), Project: "P", Command: []string{"x"}}))(t)
 	}
 	p, err := w.fleet.Agents(t.Context(), home, core.Filter{Size: 100})
 	expect.True(t, err == nil && len(p.Items) == 100 && p.Info.Total == 120, "%d of %d, %v", len(p.Items), p.Info.Total, err)

@@ -173,8 +173,7 @@ func TestSessionAndOperatorPauseAddUp(t *testing.T) {
 	s := expect.Of(w.swarm.Sessions.Create(t.Context(), alice, "s"))(t)
 	expect.Of(w.swarm.Sessions.Start(t.Context(), alice, s.SessionID))(t)
 	input := core.Raw(`{"agent":"bob","message":"x"}`)
-	_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input})
-	expect.No(t, err)
+	expect.Of(w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Session: s.SessionID, Input: input}))(t)
 	w.awaitStatus("bob", fleet.Busy)
 	h := w.rt.handle("bob")
 	still := func() bool { return h.is(func() bool { return h.paused }) }
@@ -256,8 +255,7 @@ func TestUpdateOpensTheAgentAnew(t *testing.T) {
 	w.awaitStatus("bob", fleet.Idle)
 	opened := w.rt.opened
 	before := len(w.events("agent.updated"))
-	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}})
-	expect.No(t, err)
+	expect.Of(w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester", Command: []string{"y"}}))(t)
 	expect.True(t, w.rt.opened == opened && len(w.events("agent.updated")) == before, "an update that changes nothing did something")
 	_, err = w.fleet.Update(t.Context(), alice, "bob", fleet.Create{Project: "Other", Role: "tester"})
 	refused(t, err, core.InvalidInput, "field", "command")
@@ -280,8 +278,7 @@ func TestDeleteWorksInEveryState(t *testing.T) {
 		"with a queue": func(w *world) {
 			expect.Of(w.fleet.Pause(w.T.Context(), alice, "bob"))(w.T)
 			for range 150 {
-				_, err := w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)})
-				expect.No(w.T, err)
+				expect.Of(w.swarm.Dispatch(w.T.Context(), alice, swarm.Dispatch{Kind: fleet.KindPrompt, Input: core.Raw(`{"agent":"bob","message":"x"}`)}))(w.T)
 			}
 		},
 	} {

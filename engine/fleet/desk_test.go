@@ -98,15 +98,12 @@ func glassWorld(t *testing.T) *world {
 
 func (w *world) seat(by core.Caller) *fleet.Seat {
 	w.T.Helper()
-	s, err := w.fleet.Attach(w.T.Context(), by, "it")
-	w.No(err)
-	return s
+	return expect.Of(w.fleet.Attach(w.T.Context(), by, "it"))(w.T)
 }
 
 func (w *world) take(s *fleet.Seat, want bool) {
 	w.T.Helper()
-	mine, err := s.Take(w.T.Context())
-	w.No(err)
+	mine := expect.Of(s.Take(w.T.Context()))(w.T)
 	if mine != want {
 		w.T.Errorf("took the keyboard: %t, want %t; %+v", mine, want, s.Desk())
 	}
@@ -143,8 +140,7 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	w.take(again, true) // the same person
 	w.No(again.Close(t.Context()))
 	w.No(b.Close(t.Context()))
-	lines, err := w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50})
-	w.No(err)
+	lines := expect.Of(w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50}))(w.T)
 	var said []string
 	for _, l := range lines.Items {
 		if l.Source == "typed" {
@@ -153,8 +149,7 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	}
 	expect.Is(t, strings.Join(said, "|"), "typed by bob: pwd<enter>|typed by alice: ls [secret PW]<enter>", "log")
 	var events []string
-	page, err := w.Ledger.List(t.Context(), home, core.Filter{Size: 100})
-	w.No(err)
+	page := expect.Of(w.Ledger.List(t.Context(), home, core.Filter{Size: 100}))(w.T)
 	slices.Reverse(page.Items)
 	for _, e := range page.Items {
 		if strings.HasPrefix(e.EventType, "agent.terminal") || e.EventType == "agent.typed" {
@@ -174,8 +169,7 @@ func TestAPasswordIsInNoLog(t *testing.T) {
 	h := w.panes["it"]
 	h.change(func() { h.unseen = true })
 	w.No(typeIn(w, a, "geheim"))
-	lines, err := w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50})
-	w.No(err)
+	lines := expect.Of(w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50}))(w.T)
 	all := fmt.Sprint(lines.Items)
 	expect.True(t, !strings.Contains(all, "geheim") && strings.Contains(all, "6 characters"), "log %s", all)
 	expect.Is(t, text(a), "sudo<enter>geheim<enter>", "typed")
@@ -190,20 +184,16 @@ func TestNothingIsTypedIntoAPausedOrStoppedAgent(t *testing.T) {
 	_, err := w.fleet.Pause(t.Context(), alice, "it")
 	w.No(err)
 	expect.Is(t, core.AsError(typeIn(w, a, "x")).Code, core.Conflict, "paused")
-	_, err = w.fleet.Resume(t.Context(), alice, "it")
-	w.No(err)
+	expect.Of(w.fleet.Resume(t.Context(), alice, "it"))(w.T)
 	w.No(typeIn(w, a, "y"))
-	_, err = w.swarm.EStops.Press(t.Context(), alice, "test")
-	w.No(err)
+	expect.Of(w.swarm.EStops.Press(t.Context(), alice, "test"))(w.T)
 	err = typeIn(w, a, "z")
 	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), "emergency stop"), "estop: %v", err)
 	expect.Is(t, text(a), "y<enter>", "typed")
 	agent := alice
 	agent.Kind = core.Agent
-	s, err := w.fleet.Attach(t.Context(), agent, "it")
-	w.No(err)
-	_, err = s.Take(t.Context())
-	expect.Is(t, core.AsError(err).Code, core.Denied, "an agent took the keyboard")
+	s := expect.Of(w.fleet.Attach(t.Context(), agent, "it"))(w.T)
+	expect.Is(t, core.AsError(expect.Fault(s.Take(t.Context()))).Code, core.Denied, "an agent took the keyboard")
 }
 
 func TestAWatcherSeesTheNewestAndHoldsNobodyUp(t *testing.T) {

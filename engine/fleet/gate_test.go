@@ -112,8 +112,7 @@ func TestApprovalEditedGivesTheAgentTheNewArguments(t *testing.T) {
 		_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(edit), Reason: "r"})
 		refused(t, err, code, "", "")
 	}
-	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"path":"b.txt"}`), Reason: "r"}))(t)
 	a := <-answers
 	expect.True(t, a.Decision == "approve" && string(a.Args) == `{"path":"b.txt"}`, "answer: %+v", a)
 	r := w.result(tk.TaskID)
@@ -284,9 +283,7 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 		`tool_request call#2 {"path":"best"}`, "answered call#2 deny",
 		"tool_result c null",
 	}
-	if !slices.Equal(seen.lines, want) {
-		t.Errorf("the record is told:\n%s", strings.Join(seen.lines, "\n"))
-	}
+	expect.True(t, slices.Equal(seen.lines, want), "the record is told:\n%s", strings.Join(seen.lines, "\n"))
 	shown := expect.Of(w.fleet.Activity(t.Context(), home, "bob", time.Time{}))(t)
 	for _, c := range shown.Calls {
 		if c.CallID == "c" && c.Args != `{"path":"evil"}` {

@@ -15,8 +15,7 @@ import (
 
 func (w *world) log(name string, f core.Filter) core.Page[task.LogLine] {
 	w.T.Helper()
-	p := expect.Of(w.fleet.Log(w.T.Context(), home, name, f))(w.T)
-	return p
+	return expect.Of(w.fleet.Log(w.T.Context(), home, name, f))(w.T)
 }
 
 func TestLogIsNewestFirstOneLineAPage(t *testing.T) {
@@ -33,17 +32,13 @@ func TestLogIsNewestFirstOneLineAPage(t *testing.T) {
 	task := w.assign("bob", "speak")
 	w.result(task.TaskID)
 	p := w.log("bob", core.Filter{})
-	if len(p.Items) != 1 || p.Items[0].Message != "third" || p.Info.Total != 4 || p.Info.PageSize != 1 || !p.Info.Next {
-		t.Fatalf("default page: %+v", p)
-	}
+	expect.Must(t, len(p.Items) == 1 && p.Items[0].Message == "third" && p.Info.Total == 4 && p.Info.PageSize == 1 && p.Info.Next, "default page: %+v", p)
 	p = w.log("bob", core.Filter{Size: 3, Page: 1})
 	if p.Items[1].Message != "second" || p.Items[1].Level != "WARN" || p.Items[1].TaskID != task.TaskID || p.Items[0].Source != "message" {
 		t.Errorf("lines: %+v", p.Items)
 	}
 	p = w.log("bob", core.Filter{Size: 3, Page: 2})
-	if len(p.Items) != 1 || p.Items[0].Message != "speak" || p.Items[0].Source != "task" || p.Info.Next || !p.Info.Previous {
-		t.Errorf("last page: %+v", p)
-	}
+	expect.True(t, len(p.Items) == 1 && p.Items[0].Message == "speak" && p.Items[0].Source == "task" && !p.Info.Next && p.Info.Previous, "last page: %+v", p)
 	p = w.log("bob", core.Filter{Page: 5})
 	expect.True(t, len(p.Items) == 0 && p.Info.Total == 4, "past the end: %+v", p)
 	p = w.log("bob", core.Filter{Match: "SEC"})

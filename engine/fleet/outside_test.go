@@ -121,8 +121,7 @@ func TestAnAgentWhoseQuestionIsWithdrawnGoesOn(t *testing.T) {
 func TestADenialThatAbortsEndsTheTaskWhereverItWasAsked(t *testing.T) {
 	w, tk, _ := waiting(t)
 	replies := w.asksOutside(t.Context(), tk, "write")
-	_, err := w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, w.question("write").ApprovalID, judge.Answer{Abort: true, Reason: "enough"}))(t)
 	<-replies
 	r := w.result(tk.TaskID)
 	expect.True(t, r.Status == task.Blocked && r.Error != nil && r.Error.Code == "approval_denied" && len(r.Denials) == 1, "result: %+v", r)

@@ -21,12 +21,10 @@ func TestAnAgentsQuestionWaitsForAPersonAndIsToldTheAnswer(t *testing.T) {
 	if ap.Gate != judge.GateQuestion || ap.Action.Kind != judge.KindQuestion || ap.TaskID != tk.TaskID || ap.Subject.Headline != "answer agent bob's question" {
 		t.Errorf("%+v", ap)
 	}
-	if q, err := ap.Question(); err != nil || q.Agent != "bob" || q.Message != "Who?" {
-		t.Errorf("%+v %v", q, err)
-	}
+	q, err := ap.Question()
+	expect.True(t, err == nil && q.Agent == "bob" && q.Message == "Who?", "%+v %v", q, err)
 	w.Await("the agent waits", func() bool { return w.agent("bob").Waiting == ap.ApprovalID })
-	_, err := w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)})
-	expect.No(t, err)
+	expect.Of(w.judge.Answer(t.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true, Content: core.Raw(`{"name":"Ada"}`)}))(t)
 	a := <-answers
 	expect.True(t, a.Decision == "approve" && string(a.Content) == `{"name":"Ada"}`, "%+v", a)
 	r := w.result(tk.TaskID)

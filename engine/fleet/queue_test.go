@@ -15,16 +15,13 @@ import (
 // tell queues a message for an agent.
 func (w *world) tell(name, text string, now bool) fleet.Told {
 	w.T.Helper()
-	told, err := w.fleet.Tell(w.T.Context(), alice, name, text, "", now)
-	w.No(err)
-	return told
+	return expect.Of(w.fleet.Tell(w.T.Context(), alice, name, text, "", now))(w.T)
 }
 
 // texts are what waits for an agent, the next first.
 func (w *world) texts(name string) (all []string) {
 	w.T.Helper()
-	queue, err := w.fleet.Queue(w.T.Context(), home, name)
-	w.No(err)
+	queue := expect.Of(w.fleet.Queue(w.T.Context(), home, name))(w.T)
 	for i, m := range queue {
 		expect.Is(w.T, m.Place, i+1, m.Text, "is at place")
 		all = append(all, m.Text)
@@ -35,8 +32,7 @@ func (w *world) texts(name string) (all []string) {
 // given are the messages of an agent's tasks, the oldest first.
 func (w *world) given(name string) (all []string) {
 	w.T.Helper()
-	page, err := w.fleet.History(w.T.Context(), home, name, core.Filter{Size: 100})
-	w.No(err)
+	page := expect.Of(w.fleet.History(w.T.Context(), home, name, core.Filter{Size: 100}))(w.T)
 	for _, h := range slices.Backward(page.Items) {
 		all = append(all, h.Message)
 	}
@@ -69,8 +65,7 @@ func busy(t *testing.T) (*world, chan struct{}) {
 func (w *world) awaitGiven(name string, n int) {
 	w.T.Helper()
 	w.Await(fmt.Sprintf("%d tasks of %s are over", n, name), func() bool {
-		page, err := w.fleet.History(w.T.Context(), home, name, core.Filter{Size: 100})
-		w.No(err)
+		page := expect.Of(w.fleet.History(w.T.Context(), home, name, core.Filter{Size: 100}))(w.T)
 		over := 0
 		for _, h := range page.Items {
 			if h.Status.Terminal() {
@@ -88,8 +83,7 @@ func TestMessagesForABusyAgentAreGivenInTheirOrder(t *testing.T) {
 		expect.True(t, told.State == fleet.ToldQueued && told.MessageID != "" && told.Note != "", "told %+v", told)
 	}
 	same(t, "waiting", w.texts("bob"), []string{"a", "b\n\tsecond line", "c"})
-	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
-	expect.Fails(t, err, "a busy agent took a task")
+	expect.Fails(t, expect.Fault(w.fleet.Assign(t.Context(), alice, "bob", "x", "")), "a busy agent took a task")
 	close(release)
 	w.awaitGiven("bob", 4)
 	same(t, "given", w.given("bob"), []string{"first", "a", "b\n\tsecond line", "c"})
@@ -186,23 +180,19 @@ func TestACrashLosesNoMessageAndGivesNoneTwice(t *testing.T) {
 func TestAMessageThatIsRefusedWaitsAndTheNextIsGiven(t *testing.T) {
 	w := newWorld(t).run()
 	ses := w.session()
-	_, err := w.swarm.Sessions.Start(t.Context(), alice, ses)
-	w.No(err)
+	expect.Of(w.swarm.Sessions.Start(t.Context(), alice, ses))(w.T)
 	release := make(chan struct{})
 	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 		return beatUntil(ctx, h, p, release)
 	})
 	c := fleet.Create{Name: "bob", Project: "Setup", Command: []string{"x"}, Session: ses, Task: "first"}
-	_, err = w.fleet.Create(t.Context(), alice, c)
-	w.No(err)
+	expect.Of(w.fleet.Create(t.Context(), alice, c))(w.T)
 	w.awaitStatus("bob", fleet.Busy)
 	id := w.tell("bob", "in the session", false).MessageID
 	c.Session = ""
-	_, err = w.fleet.Update(t.Context(), alice, "bob", c)
-	w.No(err)
+	expect.Of(w.fleet.Update(t.Context(), alice, "bob", c))(w.T)
 	w.tell("bob", "in none", false)
-	_, err = w.swarm.Sessions.Stop(t.Context(), alice, ses, "over")
-	w.No(err)
+	expect.Of(w.swarm.Sessions.Stop(t.Context(), alice, ses, "over"))(w.T)
 	close(release)
 	w.awaitGiven("bob", 2)
 	same(t, "given", w.given("bob"), []string{"first", "in none"})

@@ -57,8 +57,7 @@ func TestCreateRefusesWhatTheSeedForbids(t *testing.T) {
 
 func TestAgentHasTheSeedsFields(t *testing.T) {
 	w := newWorld(t)
-	a, err := w.fleet.Create(t.Context(), alice, fleet.Create{Name: "Papi", Project: "DataOne", Command: []string{"x"}, Dir: "/tmp"})
-	expect.No(t, err)
+	a := expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "Papi", Project: "DataOne", Command: []string{"x"}, Dir: "/tmp"}))(t)
 	expect.True(t, a.Status == fleet.Starting && a.Role == "coder" && a.TenantID == home && a.Runtime == "exec", "defaults: %+v", a)
 	if len(a.WorkspaceID) != 36 || a.UpdatedAt.Before(a.CreatedAt) || a.CreatedAt.IsZero() {
 		t.Errorf("workspace %q, created %v, updated %v", a.WorkspaceID, a.CreatedAt, a.UpdatedAt)
@@ -152,8 +151,7 @@ func TestListFiltersAndPages(t *testing.T) {
 	}
 	list := func(q core.Filter) core.Page[fleet.Agent] {
 		t.Helper()
-		p := expect.Of(w.fleet.Agents(t.Context(), home, q))(t)
-		return p
+		return expect.Of(w.fleet.Agents(t.Context(), home, q))(t)
 	}
 	p := list(core.Filter{})
 	expect.True(t, len(p.Items) == 20 && p.Info.Total == 25 && p.Info.Next && p.Items[0].Name == "agent-24", "first page: %+v", p.Info)

@@ -57,8 +57,7 @@ var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: 
 func newWorld(t testing.TB) *world {
 	w := &world{rt: newRuntime()}
 	enginetest.New(t, enginetest.Options{Tenants: []string{}, Build: w.build})
-	_, err := w.swarm.CreateTenant(t.Context(), alice, home)
-	w.No(err)
+	expect.Of(w.swarm.CreateTenant(t.Context(), alice, home))(w.T)
 	return w
 }
 
@@ -66,11 +65,9 @@ func newWorld(t testing.TB) *world {
 func (w *world) build(e *enginetest.World) {
 	w.World = e
 	var err error
-	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadlines: w.deadlines})
-	w.No(err)
+	w.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadlines: w.deadlines}))(w.T)
 	w.tasks = task.New(task.Options{Ledger: w.Ledger})
-	w.swarm, err = swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir})
-	w.No(err)
+	w.swarm = expect.Of(swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir}))(w.T)
 	var rt fleet.Runtime = w.rt
 	if w.wrap != nil {
 		rt = w.wrap(rt)
@@ -99,8 +96,7 @@ func (w *world) crash() {
 
 func (w *world) agent(name string) fleet.Agent {
 	w.T.Helper()
-	a := expect.Of(w.fleet.Agent(w.T.Context(), home, name))(w.T)
-	return a
+	return expect.Of(w.fleet.Agent(w.T.Context(), home, name))(w.T)
 }
 
 func (w *world) awaitStatus(name string, s fleet.AgentStatus) fleet.Agent {
@@ -112,8 +108,7 @@ func (w *world) awaitStatus(name string, s fleet.AgentStatus) fleet.Agent {
 // create makes an agent and, when the engine runs, waits until it is idle.
 func (w *world) create(name string) {
 	w.T.Helper()
-	_, err := w.fleet.Create(w.T.Context(), alice, fleet.Create{Name: name, Project: "Setup", Role: "coder", Command: []string{"x"}})
-	expect.No(w.T, err)
+	expect.Of(w.fleet.Create(w.T.Context(), alice, fleet.Create{Name: name, Project: "Setup", Role: "coder", Command: []string{"x"}}))(w.T)
 	w.awaitStatus(name, fleet.Idle)
 }
 
@@ -127,8 +122,7 @@ func (w *world) session() string {
 // assign gives an agent a task that ends as the script says.
 func (w *world) assign(name, message string) task.Task {
 	w.T.Helper()
-	t := expect.Of(w.fleet.Assign(w.T.Context(), alice, name, message, ""))(w.T)
-	return t
+	return expect.Of(w.fleet.Assign(w.T.Context(), alice, name, message, ""))(w.T)
 }
 
 // result waits for the end of a task.
@@ -138,8 +132,7 @@ func (w *world) result(id string) task.Result {
 	defer stop()
 	_, err := w.tasks.Wait(ctx, home, id, "")
 	expect.No(w.T, err, "wait for", id)
-	r := expect.Of(w.tasks.Result(ctx, home, id))(w.T)
-	return r
+	return expect.Of(w.tasks.Result(ctx, home, id))(w.T)
 }
 
 // approval waits for the one open approval.
@@ -147,9 +140,7 @@ func (w *world) approval() judge.Approval {
 	w.T.Helper()
 	var open []judge.Approval
 	w.Await("an open approval", func() bool {
-		var err error
-		open, err = w.judge.Open(w.T.Context(), home)
-		expect.No(w.T, err)
+		open = expect.Of(w.judge.Open(w.T.Context(), home))(w.T)
 		return len(open) == 1
 	})
 	return open[0]
@@ -166,11 +157,9 @@ func (w *world) sendAgain(id string, answer judge.Answer) {
 // sendOn has what engines died under go to its agents once more.
 func (w *world) sendOn() {
 	w.T.Helper()
-	open, err := w.judge.Open(w.T.Context(), home)
-	w.No(err)
+	open := expect.Of(w.judge.Open(w.T.Context(), home))(w.T)
 	for _, ap := range open {
-		_, err := w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true})
-		w.No(err)
+		expect.Of(w.judge.Answer(w.T.Context(), alice, ap.ApprovalID, judge.Answer{Approve: true}))(w.T)
 	}
 }
 

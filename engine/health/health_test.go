@@ -80,9 +80,7 @@ func TestAPassThatFailsRestsAndKeepsNobodyElse(t *testing.T) {
 		}
 		got := book.Of("t_bad")
 		expect.Must(t, len(got) == 1 && got[0].Reason == "panic: boom" && got[0].Count == 3, "troubles: %+v", got)
-		if !strings.Contains(out.String(), "health_test.go") {
-			t.Fatalf("the log has no stack: %s", out.String())
-		}
+		expect.Must(t, strings.Contains(out.String(), "health_test.go"), "the log has no stack: %s", out.String())
 		if wait, err := g.Try(t.Context(), "t_bad", func() error { return nil }); err != nil || wait != 0 || len(book.All()) != 0 {
 			t.Fatalf("after a pass that went well: %s, %v, %+v", wait, err, book.All())
 		}

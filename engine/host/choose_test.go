@@ -68,8 +68,7 @@ func TestTheLeastFullHostWithTheLabelsIsChosen(t *testing.T) {
 	expect.Of(hosts.Drain(ctx, by, "bee", true))(t)
 	choose("arch=amd64", "on arch=amd64: no host takes the agent: ant: it is full, with 4 of 4 agents; bee: it is draining; cat: its label arch is arm64")
 	choose("gpu=yes,arch=amd64", "ant: it has no label gpu; bee: it is draining; cat: its label arch is arm64")
-	_, err := hosts.Choose(ctx, enginetest.Acme, "gpu")
-	expect.Err(t, err, core.Kind(core.InvalidInput))
+	expect.Err(t, expect.Fault(hosts.Choose(ctx, enginetest.Acme, "gpu")), core.Kind(core.InvalidInput))
 }
 
 func FuzzParseSelector(f *testing.F) {

@@ -56,9 +56,7 @@ func TestAWorkerOutlastsARecordThatCannotBeRead(t *testing.T) {
 		crew.Follow("t_a", "one", &second)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(began) != 1 || len(ended) != 0 || len(book.Of("t_a")) != 1 {
-			t.Errorf("began %q, ended %q, troubles %v", began, ended, book.Of("t_a"))
-		}
+		expect.True(t, len(began) == 1 && len(ended) == 0 && len(book.Of("t_a")) == 1, "began %q, ended %q, troubles %v", began, ended, book.Of("t_a"))
 		kind.broken.Store(false)
 		time.Sleep(time.Minute) // nobody rings: it looks again by itself
 		synctest.Wait()

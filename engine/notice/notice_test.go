@@ -120,9 +120,7 @@ func (w *world) event(typ, subject, id string, detail any) {
 
 func (w *world) status(name string) notice.Status {
 	w.T.Helper()
-	st, err := w.Status(context.Background(), home, name)
-	expect.No(w.T, err)
-	return st
+	return expect.Of(w.Status(context.Background(), home, name))(w.T)
 }
 
 // inTime runs a story on a clock that only sleeping moves.

@@ -78,8 +78,7 @@ func TestWhatFacesShow(t *testing.T) {
 	if *update {
 		expect.No(t, os.WriteFile(path, []byte(b.String()), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	expect.No(t, err)
+	want := expect.Of(os.ReadFile(path))(t)
 	expect.Is(t, b.String(), string(want), "what faces show has changed; look at the difference after go test ./engine/op -run WhatFacesShow -update")
 }
 

@@ -92,9 +92,7 @@ func TestAChangeIsToldInASentence(t *testing.T) {
 func TestEveryOperationIsWhole(t *testing.T) {
 	for _, n := range Nouns() {
 		for _, o := range n.Ops() {
-			if o.Short == "" || o.run == nil || o.Out == nil {
-				t.Errorf("%s is not described", o.Name)
-			}
+			expect.True(t, o.Short != "" && o.run != nil && o.Out != nil, "%s is not described", o.Name)
 			expect.Is(t, o.Effect == Reads || o.Streams, o.Done == "", o.Name, "effect", o.Effect, "with the sentence", o.Done)
 			if o.Undo != "" && Find(o.Undo) == nil {
 				t.Errorf("%s: is undone by %q, which is no operation", o.Name, o.Undo)

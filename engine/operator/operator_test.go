@@ -28,8 +28,7 @@ func line(t *testing.T, seed byte) string {
 
 func key(t *testing.T, seed byte) operator.Key {
 	t.Helper()
-	k := expect.Of(operator.ParseKey(line(t, seed) + " someone@\x1bhome"))(t)
-	return k
+	return expect.Of(operator.ParseKey(line(t, seed) + " someone@\x1bhome"))(t)
 }
 
 func TestKeysAreReadOneByOneAndWithoutOptions(t *testing.T) {
@@ -85,9 +84,8 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	put(by, "bob", operator.Viewer, "created", key(t, 1), key(t, 2))
 	put(by, "bob", operator.Viewer, "unchanged", key(t, 1), key(t, 2))
 	put(other, "robert", operator.Admin, "created", key(t, 1))
-	if _, _, err := ops.Put(ctx, by, operator.Operator{Name: "eve", Role: operator.Admin, Keys: []operator.Key{key(t, 2)}}); !errors.Is(err, core.Kind(core.Conflict)) {
-		t.Errorf("another's key: %v", err)
-	}
+	_, _, err := ops.Put(ctx, by, operator.Operator{Name: "eve", Role: operator.Admin, Keys: []operator.Key{key(t, 2)}})
+	expect.True(t, errors.Is(err, core.Kind(core.Conflict)), "another's key: %v", err)
 	grants := ops.Grants(key(t, 1).Fingerprint)
 	expect.Must(t, len(grants) == 2, "%+v", grants)
 	bob := operator.Grant{Tenant: "t_acme", Name: "bob", Role: operator.Viewer, Proof: key(t, 2).Fingerprint}
@@ -98,8 +96,7 @@ func TestAGrantIsWhatTheLogSays(t *testing.T) {
 	held, _ = ops.Holds(bob)
 	expect.True(t, !held && len(ops.Grants(bob.Proof)) == 0, "a key that was taken away still opens")
 	expect.Of(ops.Remove(ctx, other, "robert"))(t)
-	_, err := ops.Remove(ctx, other, "robert")
-	expect.Err(t, err, core.Kind(core.NotFound), "removed twice")
+	expect.Err(t, expect.Fault(ops.Remove(ctx, other, "robert")), core.Kind(core.NotFound), "removed twice")
 	for _, tenant := range []string{"t_acme", "t_beta"} {
 		deltas, err := eng.Reconcile(ctx, tenant)
 		expect.True(t, err == nil && len(deltas) == 0, "%s: %v, %v", tenant, deltas, err)
@@ -125,9 +122,7 @@ func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
 	if !ok || !also || user.Person != printed.Person || user.Person != key(t, 1).Fingerprint+" uid:7" || len(second.Groups) != 2 {
 		t.Errorf("%+v, %+v, %v", user, printed, second.Groups)
 	}
-	if !user.Since.Equal(first.Users[0].Since) || !printed.Since.After(user.Since) {
-		t.Errorf("the user since %v, the key since %v", user.Since, printed.Since)
-	}
+	expect.True(t, user.Since.Equal(first.Users[0].Since) && printed.Since.After(user.Since), "the user since %v, the key since %v", user.Since, printed.Since)
 	_, there := eng.Operators.Whose("t_beta", "uid:7")
 	expect.True(t, !there, "a person of one tenant is known in another")
 	eve := operator.Operator{Name: "eve", Role: operator.Admin, Users: []operator.User{{UID: 7}}}

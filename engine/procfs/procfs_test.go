@@ -33,8 +33,7 @@ func TestWhatIsNoStatIsRefused(t *testing.T) {
 		got, err := Parse([]byte(text))
 		expect.True(t, err != nil && got == (Stat{}), "%q: %+v %v", text, got, err)
 	}
-	_, err := Read(-1)
-	expect.Fails(t, err, "there is a process -1")
+	expect.Fails(t, expect.Fault(Read(-1)), "there is a process -1")
 }
 
 func TestThisProcessRuns(t *testing.T) {
@@ -42,9 +41,7 @@ func TestThisProcessRuns(t *testing.T) {
 		t.Skip("this system has no /proc")
 	}
 	s, err := Read(os.Getpid())
-	if err != nil || s.PID != os.Getpid() || s.Parent != os.Getppid() || s.Start == 0 || s.Dead() || s.Stopped() || s.Exiting {
-		t.Errorf("%+v %v", s, err)
-	}
+	expect.True(t, err == nil && s.PID == os.Getpid() && s.Parent == os.Getppid() && s.Start != 0 && !s.Dead() && !s.Stopped() && !s.Exiting, "%+v %v", s, err)
 }
 
 func FuzzParse(f *testing.F) {

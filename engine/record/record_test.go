@@ -44,8 +44,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
-	db, err := store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{})
-	expect.No(t, err)
+	db := expect.Of(store.Open(filepath.Join(t.TempDir(), "x.db"), store.Options{}))(t)
 	t.Cleanup(func() { db.Close() })
 	for _, tenant := range []string{"t_acme", "t_other"} {
 		expect.No(t, db.CreateTenant(t.Context(), tenant))
@@ -99,9 +98,7 @@ func (w *world) update(fn func(*audit.Tx) error) {
 
 func (w *world) deltas() []audit.Delta {
 	w.t.Helper()
-	all, err := w.Ledger.Reconcile(w.t.Context(), "t_acme")
-	expect.No(w.t, err)
-	return all
+	return expect.Of(w.Ledger.Reconcile(w.t.Context(), "t_acme"))(w.t)
 }
 
 func (w *world) colors() (keys []string) {
@@ -277,15 +274,13 @@ func TestAMirrorHoldsWhatTheNewestCommitLeft(t *testing.T) {
 	before := mirror.Of("t_acme")
 	w.put("saw", "blue")
 	w.put("axe", "gray")
-	if got := mirror.Get("t_acme", "saw"); before["saw"].Color != "red" || got == nil || got.Color != "blue" || told != 3 {
-		t.Errorf("before %v, now %v, told %d times", before["saw"], got, told)
-	}
+	got := mirror.Get("t_acme", "saw")
+	expect.True(t, before["saw"].Color == "red" && got != nil && got.Color == "blue" && told == 3, "before %v, now %v, told %d times", before["saw"], got, told)
 	if mirror.Get("t_acme", "axe") != nil || !mirror.Elsewhere("t_other", "saw") || mirror.Elsewhere("t_acme", "saw") || len(mirror.All()["t_acme"]) != 1 {
 		t.Errorf("%v", mirror.All())
 	}
-	if _, err := w.Delete(t.Context(), w.by, "tool.removed", "saw"); err != nil || len(mirror.Of("t_acme")) != 0 {
-		t.Errorf("%v, %v", mirror.Of("t_acme"), err)
-	}
+	_, err := w.Delete(t.Context(), w.by, "tool.removed", "saw")
+	expect.True(t, err == nil && len(mirror.Of("t_acme")) == 0, "%v, %v", mirror.Of("t_acme"), err)
 }
 
 // part is a numbered noun that is found by a word.
@@ -431,9 +426,7 @@ func TestRowsKeepNumbersTextsAndRecords(t *testing.T) {
 	w.update(func(tx *audit.Tx) error {
 		_, gone, err := numbers.Get(tx, under.Seq(1))
 		_, there, err2 := numbers.Get(tx, record.Text("b"))
-		if gone || !there || errors.Join(err, err2) != nil {
-			t.Errorf("gone %v, there %v, %v", !gone, there, errors.Join(err, err2))
-		}
+		expect.True(t, !gone && there && errors.Join(err, err2) == nil, "gone %v, there %v, %v", !gone, there, errors.Join(err, err2))
 		return nil
 	})
 }

@@ -37,8 +37,7 @@ func newPlace(t *testing.T) place {
 	p.write("socket/engine.lock", "")
 	p.write("work/a.txt", "text")
 	p.write("work/sub/b.txt", "more")
-	own, err := safeopen.OwnFiles(p.data, filepath.Join(dir, "socket"))
-	p.no(err)
+	own := expect.Of(safeopen.OwnFiles(p.data, filepath.Join(dir, "socket")))(p.t)
 	p.own = own
 	return p
 }
@@ -58,8 +57,7 @@ func (p place) write(name, text string) {
 
 func (p place) root(dir string) *safeopen.Root {
 	p.t.Helper()
-	r, err := p.own.Root(p.at(dir))
-	p.no(err)
+	r := expect.Of(p.own.Root(p.at(dir)))(p.t)
 	p.t.Cleanup(func() { p.no(r.Close()) })
 	return r
 }
@@ -71,10 +69,8 @@ func TestAFileBelowTheRootIsRead(t *testing.T) {
 		got, err := r.Read(name, 100)
 		expect.True(t, string(got) == want && err == nil, "%s: %q, %v", name, got, err)
 	}
-	_, err := r.Read("a.txt", 3)
-	expect.Err(t, err, safeopen.ErrTooLarge, "beyond its bound")
-	_, err = r.Read("none", 3)
-	expect.Err(t, err, fs.ErrNotExist, "missing")
+	expect.Err(t, expect.Fault(r.Read("a.txt", 3)), safeopen.ErrTooLarge, "beyond its bound")
+	expect.Err(t, expect.Fault(r.Read("none", 3)), fs.ErrNotExist, "missing")
 }
 
 func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
@@ -97,10 +93,8 @@ func TestNothingLeadsOutOfTheRootOrToWhatIsNoFile(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		_, err = at.Put([]byte("x"), nil)
-		expect.Fails(t, err, name)
-		_, err = at.Append([]byte("x"))
-		expect.Fails(t, err, name)
+		expect.Fails(t, expect.Fault(at.Put([]byte("x"), nil)), name)
+		expect.Fails(t, expect.Fault(at.Append([]byte("x"))), name)
 		p.no(at.Close())
 	}
 	_, err := r.Open("link")
@@ -127,8 +121,7 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 			continue
 		}
 		expect.Fails(t, at.Create([]byte("x")), name)
-		_, err = at.Put([]byte("x"), nil)
-		expect.Fails(t, err, name)
+		expect.Fails(t, expect.Fault(at.Put([]byte("x"), nil)), name)
 		p.no(at.Close())
 	}
 	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.trees", "socket"} {
@@ -143,8 +136,7 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 
 func TestWhatBelongsToTenantsKeptElsewhereIsTheEnginesOwn(t *testing.T) {
 	p := newPlace(t)
-	own, err := safeopen.OwnTenants(p.data)
-	p.no(err)
+	own := expect.Of(safeopen.OwnTenants(p.data))(p.t)
 	p.own = own
 	p.write("swarm.db.t_acme.homes/ada/home/.netrc", "a secret")
 	p.write("swarm.db.t_acme.trees/t_acme/ada/work/main.go", "a tree's")
@@ -194,8 +186,7 @@ func TestFilesAreMadeReplacedAndAppendedTo(t *testing.T) {
 	r := p.root("work")
 	at := func(name string) *safeopen.Place {
 		t.Helper()
-		at, err := r.Place(name)
-		p.no(err)
+		at := expect.Of(r.Place(name))(p.t)
 		t.Cleanup(func() { p.no(at.Close()) })
 		return at
 	}
@@ -227,11 +218,9 @@ func TestAFileHasNoNameUntilItIsWhole(t *testing.T) {
 		return
 	}
 	p.no(unix.Close(fd))
-	at, err := p.root("work").Place("new")
-	p.no(err)
+	at := expect.Of(p.root("work").Place("new"))(p.t)
 	defer at.Close()
-	before, err := os.ReadDir(p.at("work"))
-	p.no(err)
+	before := expect.Of(os.ReadDir(p.at("work")))(p.t)
 	_, err = at.Put([]byte("1"), func(*os.File) error {
 		now, err := os.ReadDir(p.at("work"))
 		expect.Is(t, len(now), len(before), now)

@@ -50,9 +50,7 @@ func TestEverySpellingIsMaskedAcrossChunks(t *testing.T) {
 				rest = rest[n:]
 			}
 			w.Close()
-			if out.String() != whole {
-				t.Fatalf("%s in chunks of %d: %q, want %q", name, size, out.String(), whole)
-			}
+			expect.Must(t, out.String() == whole, "%s in chunks of %d: %q, want %q", name, size, out.String(), whole)
 		}
 	}
 }
@@ -160,9 +158,7 @@ func FuzzMask(f *testing.F) {
 			rest = rest[n:]
 		}
 		w.Close()
-		if !bytes.Equal(out.Bytes(), whole) {
-			t.Fatalf("in chunks %q, whole %q", out.Bytes(), whole)
-		}
+		expect.Must(t, bytes.Equal(out.Bytes(), whole), "in chunks %q, whole %q", out.Bytes(), whole)
 		// Where a mask was put, what stands around it may make the value again.
 		for _, part := range bytes.Split(whole, []byte("[secret S]")) {
 			expect.Must(t, !bytes.Contains(part, []byte(value)), "%q holds %q", whole, value)

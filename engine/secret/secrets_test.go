@@ -82,8 +82,7 @@ func TestAReferenceIsResolvedInItsTenantOnly(t *testing.T) {
 	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
 	expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
 	expect.Of(w.Delete(t.Context(), w.by, "ONE"))(t)
-	err = w.Check(t.Context(), w.by, env)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "env.A: there is no secret ONE"), "a reference to what is gone: %v", err)
+	expect.Says(t, w.Check(t.Context(), w.by, env), "env.A: there is no secret ONE", "a reference to what is gone")
 }
 
 func TestTheKeyIsItsOwnersAlone(t *testing.T) {
@@ -94,7 +93,7 @@ func TestTheKeyIsItsOwnersAlone(t *testing.T) {
 		expect.No(t, os.Chmod(w.key, mode))
 		w.again()
 		_, _, err := w.Resolve(t.Context(), "t_acme", env)
-		expect.True(t, err != nil && strings.Contains(err.Error(), want), "mode %o: %v", mode, err)
+		expect.Says(t, err, want, "mode", mode)
 	}
 	expect.No(t, os.Remove(w.key))
 	w.again()
@@ -186,7 +185,7 @@ func TestSecretsCantBeSwapped(t *testing.T) {
 	})
 	expect.No(t, err)
 	_, _, err = w.Resolve(t.Context(), "t_acme", map[string]string{"A": "@ONE"})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "sealed with another key or changed"), "%v", err)
+	expect.Says(t, err, "sealed with another key or changed")
 	deltas, err := w.Ledger.Reconcile(t.Context(), "t_acme")
 	expect.True(t, err == nil && len(deltas) == 2, "%v %v", deltas, err)
 }

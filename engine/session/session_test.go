@@ -26,8 +26,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	r := &rig{}
 	r.World = enginetest.New(t, enginetest.Options{Build: func(w *enginetest.World) {
-		j, err := judge.New(judge.Options{Ledger: w.Ledger, Tenants: w.Store.Tenants})
-		w.No(err)
+		j := expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Tenants: w.Store.Tenants}))(w.T)
 		r.all = session.New(session.Options{Ledger: w.Ledger, Judge: j, Health: health.New(health.Options{}), Work: r})
 		w.No(r.all.Read(t.Context(), enginetest.Acme))
 	}})
@@ -55,9 +54,7 @@ func (r *rig) SessionChanged(_ string, _ string, _ session.State) {}
 
 func (r *rig) create(name string) session.Session {
 	r.T.Helper()
-	s, err := r.all.Create(r.T.Context(), enginetest.Alice(), name)
-	r.No(err)
-	return s
+	return expect.Of(r.all.Create(r.T.Context(), enginetest.Alice(), name))(r.T)
 }
 
 func TestASessionGoesThroughItsStates(t *testing.T) {
@@ -82,8 +79,7 @@ func TestASessionGoesThroughItsStates(t *testing.T) {
 		for verb, move := range moves {
 			s := r.create("")
 			for _, before := range c.way {
-				_, err := moves[before](s.SessionID)
-				r.No(err)
+				expect.Of(moves[before](s.SessionID))(r.T)
 			}
 			_, err := move(s.SessionID)
 			if want := slices.Contains(c.allowed, verb); want != (err == nil) || err != nil && core.AsError(err).Code != core.Conflict {
@@ -118,8 +114,7 @@ func TestAPausedSessionSaysWhatHasNotStoodStillYet(t *testing.T) {
 	s := r.create("")
 	_, err := r.all.Start(t.Context(), enginetest.Alice(), s.SessionID)
 	r.No(err)
-	_, err = r.all.Pause(t.Context(), enginetest.Alice(), s.SessionID, "lunch")
-	r.No(err)
+	expect.Of(r.all.Pause(t.Context(), enginetest.Alice(), s.SessionID, "lunch"))(r.T)
 	s, err = r.all.Get(t.Context(), enginetest.Acme, s.SessionID)
 	if err != nil || s.Shown() != "pausing" || s.State != session.Paused || s.Reason != "lunch" {
 		t.Errorf("%+v, %v: shown as %s, want pausing", s, err, s.Shown())
@@ -130,8 +125,7 @@ func TestAStopThatWasCutShortIsFinishedAfterARestart(t *testing.T) {
 	r := newRig(t)
 	s := r.create("")
 	r.broken = errors.New("the tasks can't be read")
-	_, err := r.all.Stop(t.Context(), enginetest.Alice(), s.SessionID, "done")
-	expect.Err(t, err, r.broken, "stop")
+	expect.Err(t, expect.Fault(r.all.Stop(t.Context(), enginetest.Alice(), s.SessionID, "done")), r.broken, "stop")
 	r.Reopen()
 	r.broken = nil
 	r.No(r.all.Finish(t.Context(), enginetest.Acme))
@@ -160,15 +154,12 @@ func TestAListNamesTheNewestSessionsFirst(t *testing.T) {
 		{core.Filter{Page: 4, Size: 2}, nil, 5},
 		{core.Filter{Status: "running"}, want[:1], 1},
 	} {
-		page, err := r.all.List(t.Context(), enginetest.Acme, c.f)
-		r.No(err)
+		page := expect.Of(r.all.List(t.Context(), enginetest.Acme, c.f))(r.T)
 		var got []string
 		for _, s := range page.Items {
 			got = append(got, s.SessionID)
 		}
-		if !slices.Equal(got, c.want) || page.Info.Total != c.total {
-			t.Errorf("%+v: %v of %d, want %v of %d", c.f, got, page.Info.Total, c.want, c.total)
-		}
+		expect.True(t, slices.Equal(got, c.want) && page.Info.Total == c.total, "%+v: %v of %d, want %v of %d", c.f, got, page.Info.Total, c.want, c.total)
 	}
 	_, err = r.all.List(t.Context(), enginetest.Acme, core.Filter{Status: "sleeping"})
 	expect.Is(t, core.AsError(err).Code, core.InvalidInput, "an unknown state")

@@ -49,15 +49,13 @@ func newDesk(t *testing.T, agent skill.Func) *desk {
 
 func (d *desk) open() {
 	d.t.Helper()
-	db, err := store.Open(d.path, store.Options{})
-	expect.No(d.t, err)
+	db := expect.Of(store.Open(d.path, store.Options{}))(d.t)
 	ledger := audit.New(db, audit.Options{})
 	policy := `{schema: 1, name: test, rules: [{id: ok, gates: [task.start, result], when: 'true', decision: approve, reason_code: test.ok, risk: low}]}`
 	j := expect.Of(judge.New(judge.Options{Ledger: ledger, Policy: []byte(policy), Tenants: db.Tenants}))(d.t)
 	d.db = db
 	d.tasks = task.New(task.Options{Ledger: ledger})
-	d.swarm, err = swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()})
-	expect.No(d.t, err)
+	d.swarm = expect.Of(swarm.New(d.t.Context(), swarm.Options{Store: db, Ledger: ledger, Judge: j, Tasks: d.tasks, Slots: 4, Spill: d.t.TempDir()}))(d.t)
 	d.swarm.Runner("agent.prompt", deskRunner{d: d, kind: "agent.prompt"})
 	d.swarm.Runner("test.skill", deskRunner{d: d, kind: "test.skill"})
 	ctx, stop := context.WithCancel(context.Background())
@@ -75,8 +73,7 @@ func (d *desk) open() {
 func (d *desk) invoke() (task.Task, func() task.Result) {
 	d.t.Helper()
 	priority := 70
-	t, err := d.swarm.Dispatch(d.t.Context(), bob, swarm.Dispatch{Kind: "test.skill", Input: core.Raw(`{}`), Priority: &priority})
-	expect.No(d.t, err)
+	t := expect.Of(d.swarm.Dispatch(d.t.Context(), bob, swarm.Dispatch{Kind: "test.skill", Input: core.Raw(`{}`), Priority: &priority}))(d.t)
 	return t, func() task.Result { return d.result(t.TaskID) }
 }
 
@@ -85,8 +82,7 @@ func (d *desk) result(id string) task.Result {
 	ctx, stop := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer stop()
 	expect.Of(d.tasks.Wait(ctx, office, id, ""))(d.t)
-	r := expect.Of(d.tasks.Result(ctx, office, id))(d.t)
-	return r
+	return expect.Of(d.tasks.Result(ctx, office, id))(d.t)
 }
 
 // child waits for the skill's child, at the status.
@@ -257,11 +253,7 @@ func TestPausingTheSkillPausesItsChild(t *testing.T) {
 		case <-time.After(100 * time.Millisecond):
 		}
 		expect.Of(d.swarm.ResumeTask(t.Context(), bob, parent.TaskID))(t)
-		select {
-		case <-steps:
-		case <-time.After(2 * time.Minute):
-			t.Error("the agent does not go on")
-		}
+		expect.From(t, steps, "the agent does not go on")
 	})
 }
 

@@ -103,9 +103,8 @@ func TestAStepRunsWithTheParametersThatWereApproved(t *testing.T) {
 	}
 	w.answer(ap.ApprovalID, judge.Answer{Approve: true, Edit: core.Raw(`{"params":{"area":"hall"}}`)})
 	a = w.over(a.AgentID)
-	if calls := w.fake.of("detect"); a.State != skill.Completed || len(calls) != 1 || string(calls[0].Params) != `{"area":"hall"}` {
-		t.Errorf("%s %q: %+v", a.State, a.Error, calls)
-	}
+	calls := w.fake.of("detect")
+	expect.True(t, a.State == skill.Completed && len(calls) == 1 && string(calls[0].Params) == `{"area":"hall"}`, "%s %q: %+v", a.State, a.Error, calls)
 	w.whole()
 }
 

@@ -18,11 +18,7 @@ import (
 // ended waits for a run in a synctest bubble, where the time-out costs nothing.
 func ended(t *testing.T, w swarm.Work) task.Outcome {
 	t.Helper()
-	select {
-	case <-w.Done():
-	case <-time.After(time.Hour):
-		t.Fatal("the work does not end")
-	}
+	expect.From(t, w.Done(), "the work does not end")
 	return w.Outcome()
 }
 
@@ -190,9 +186,8 @@ func TestAPauseIsInEffectOnlyAtAPausePoint(t *testing.T) {
 		defer stop()
 		expect.Err(t, w.Pause(ctx), context.DeadlineExceeded, "pause of a busy function")
 		began := time.Now()
-		if err := w.Pause(t.Context()); err != nil || time.Since(began) != 4*time.Second {
-			t.Errorf("pause: %v after %s", err, time.Since(began))
-		}
+		err := w.Pause(t.Context())
+		expect.True(t, err == nil && time.Since(began) == 4*time.Second, "pause: %v after %s", err, time.Since(began))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		expect.Is(t, steps, 1, "steps while paused, want 1")

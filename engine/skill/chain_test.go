@@ -79,9 +79,7 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 	calls := w.fake.of("grasp")
 	expect.True(t, len(calls) == 1 && string(calls[0].Results["navigate"]) != "" && calls[0].TraceID == a.TraceID, "grasp was called with %+v", calls)
 	res, err := w.tasks.Result(t.Context(), home, a.TaskID)
-	if err != nil || res.Status != task.Succeeded || !strings.Contains(string(res.Output), `"grasped":true`) {
-		t.Errorf("the task's result: %+v, %v", res, err)
-	}
+	expect.True(t, err == nil && res.Status == task.Succeeded && strings.Contains(string(res.Output), `"grasped":true`), "the task's result: %+v, %v", res, err)
 	w.whole()
 }
 

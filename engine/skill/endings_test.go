@@ -26,27 +26,22 @@ func TestHoweverATaskEndsItsSubagentDoes(t *testing.T) {
 	}{
 		"cancelled": {do: func(t *testing.T, w *world, a skill.Subagent) {
 			w.state(a.AgentID, skill.Running)
-			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "enough")
-			w.no(err)
+			expect.Of(w.swarm.Cancel(t.Context(), alice, a.TaskID, "enough"))(w.T)
 		}, error: "cancelled: enough", status: task.Cancelled},
 		"cancelled in the queue": {do: func(t *testing.T, w *world, a skill.Subagent) {
-			_, err := w.swarm.Cancel(t.Context(), alice, a.TaskID, "")
-			w.no(err)
+			expect.Of(w.swarm.Cancel(t.Context(), alice, a.TaskID, ""))(w.T)
 		}, idle: true, error: "cancelled by alice", status: task.Cancelled},
 		"undone": {do: func(t *testing.T, w *world, a skill.Subagent) {
-			_, err := w.swarm.Undo(t.Context(), alice, a.TaskID)
-			w.no(err)
+			expect.Of(w.swarm.Undo(t.Context(), alice, a.TaskID))(w.T)
 		}, idle: true, error: "cancelled: dispatch undone by alice", status: task.Cancelled},
 		"out of time": {change: func(v *skill.Invoke) { v.Timeout = time.Second }, error: "the attempt ran longer than timeout_s", status: task.TimedOut},
 		"its session stopped": {change: func(v *skill.Invoke) { v.Session = "day" }, do: func(t *testing.T, w *world, a skill.Subagent) {
 			w.state(a.AgentID, skill.Running)
-			_, err := w.swarm.Sessions.Stop(t.Context(), alice, a.SessionID, "over")
-			w.no(err)
+			expect.Of(w.swarm.Sessions.Stop(t.Context(), alice, a.SessionID, "over"))(w.T)
 		}, error: "cancelled: session stopped: over", status: task.Cancelled},
 		"denied by a rule": {change: func(v *skill.Invoke) { v.Skill = "forbidden" }, idle: true, error: "denied by rule never", status: task.Blocked},
 		"denied by a person": {change: func(v *skill.Invoke) { v.Skill = "asked" }, do: func(t *testing.T, w *world, a skill.Subagent) {
-			_, err := w.judge.Answer(t.Context(), alice, a.Waiting, judge.Answer{Reason: "no"})
-			w.no(err)
+			expect.Of(w.judge.Answer(t.Context(), alice, a.Waiting, judge.Answer{Reason: "no"}))(w.T)
 		}, idle: true, error: "denied by alice: no", status: task.Blocked},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,10 +59,8 @@ rules:
 			w.fake.on("work", func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
 				return nil, hold.Sleep(ctx, time.Minute)
 			})
-			ses, err := w.swarm.Sessions.Create(t.Context(), alice, "day")
-			w.no(err)
-			_, err = w.swarm.Sessions.Start(t.Context(), alice, ses.SessionID)
-			w.no(err)
+			ses := expect.Of(w.swarm.Sessions.Create(t.Context(), alice, "day"))(w.T)
+			expect.Of(w.swarm.Sessions.Start(t.Context(), alice, ses.SessionID))(w.T)
 			if !c.idle {
 				w.run()
 			}
@@ -75,8 +68,7 @@ rules:
 			if c.change != nil {
 				c.change(&v)
 			}
-			a, err := w.skills.Invoke(t.Context(), alice, v)
-			w.no(err)
+			a := expect.Of(w.skills.Invoke(t.Context(), alice, v))(w.T)
 			if c.do != nil {
 				c.do(t, w, a)
 			}
@@ -121,8 +113,7 @@ func TestAnExecutionIsOfAnExistingSubagent(t *testing.T) {
 	w := newWorld(t)
 	fetch(w)
 	gone := w.invoke("navigate", `{"location":"x"}`)
-	_, err := w.skills.Cancel(t.Context(), alice, gone.AgentID, "")
-	w.no(err)
+	expect.Of(w.skills.Cancel(t.Context(), alice, gone.AgentID, ""))(w.T)
 	for name, id := range map[string]string{"unknown": core.NewUUID(home, 99, nil), "over": gone.AgentID} {
 		_, err := w.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{
 			Kind: skill.KindInvoke, Input: core.MustEncode(map[string]any{"skill": "navigate", "params": map[string]string{"location": "x"}, "agent_id": id}),

@@ -52,14 +52,10 @@ func newShelf(t testing.TB) *shelf {
 
 func (s *shelf) open() {
 	s.t.Helper()
-	var err error
-	s.db, err = store.Open(s.data, store.Options{})
-	expect.No(s.t, err)
-	tenants, err := s.db.Tenants(s.t.Context())
-	expect.No(s.t, err)
+	s.db = expect.Of(store.Open(s.data, store.Options{}))(s.t)
+	tenants := expect.Of(s.db.Tenants(s.t.Context()))(s.t)
 	kinds := map[string]Runner{"builtin": kindOfTest{}, "exec": kindOfTest{}, "agent": kindOfTest{}}
-	s.registry, err = newRegistry(s.t.Context(), Options{Ledger: audit.New(s.db, audit.Options{}), Runners: kinds, Static: s.static}, tenants)
-	expect.No(s.t, err)
+	s.registry = expect.Of(newRegistry(s.t.Context(), Options{Ledger: audit.New(s.db, audit.Options{}), Runners: kinds, Static: s.static}, tenants))(s.t)
 }
 
 func (s *shelf) close() {
@@ -96,8 +92,7 @@ func (s *shelf) load(paths ...string) Loaded {
 	if paths == nil {
 		paths = []string{s.dir}
 	}
-	got := expect.Of(s.Load(s.t.Context(), alice, Given{Paths: paths}))(s.t)
-	return got
+	return expect.Of(s.Load(s.t.Context(), alice, Given{Paths: paths}))(s.t)
 }
 
 // actions are the changes as "created navigate@1.0.0".

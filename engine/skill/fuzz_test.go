@@ -33,9 +33,8 @@ func FuzzSkillFile(f *testing.F) {
 			}
 			s := &d.skill
 			sum := digest(s)
-			if again := FromCode(*s); len(again.problems) > 0 || digest(&again.skill) != sum || sum == "" {
-				t.Fatalf("%q: %v\n%+v\n%+v", text, again.problems, s, again.skill)
-			}
+			again := FromCode(*s)
+			expect.Must(t, len(again.problems) == 0 && digest(&again.skill) == sum && sum != "", "%q: %v\n%+v\n%+v", text, again.problems, s, again.skill)
 			for _, params := range []string{`{}`, `{"a":1}`, `{"a":{"a":[1,"x"]}}`} {
 				full, err := s.CheckParams(core.Raw(params))
 				if err == nil && !json.Valid(full) {

@@ -109,10 +109,8 @@ func TestTheNewestVersionIsTheDefault(t *testing.T) {
 	expect.Same(t, versions, []string{"1.10.0", "1.9.0", "1.2.10", "0.99.99"})
 	_, err := s.Skill(home, "move@2.0.0")
 	expect.True(t, errors.Is(err, core.Kind(core.NotFound)) && strings.Contains(err.Error(), "versions of it: 1.10.0, 1.9.0"), "%v", err)
-	_, err = s.Skill(home, "mo")
-	expect.Err(t, err, core.Kind(core.InvalidInput))
-	_, err = s.Skill("t_other", "move")
-	expect.Err(t, err, core.Kind(core.NotFound), "another tenant")
+	expect.Err(t, expect.Fault(s.Skill(home, "mo")), core.Kind(core.InvalidInput))
+	expect.Err(t, expect.Fault(s.Skill("t_other", "move")), core.Kind(core.NotFound), "another tenant")
 }
 
 func TestABadChangeLeavesWhatWasLoaded(t *testing.T) {
@@ -148,17 +146,13 @@ func TestOneBadFileOfADirectoryIsRefusedAlone(t *testing.T) {
 	s.file(".git/x.yaml", "nonsense")
 	s.file("notes.txt", "nonsense")
 	got := s.load()
-	if want := []string{"created one@1.0.0"}; !reflect.DeepEqual(got.actions(), want) {
-		t.Errorf("%q", got.actions())
-	}
+	expect.True(t, reflect.DeepEqual(got.actions(), []string{"created one@1.0.0"}), "%q", got.actions())
 	want := []string{
 		`a/two.yml:2: version: "1.0" is not allowed; allowed: X.Y.Z, three numbers of at most 9 digits without leading zeros`,
 		`four.yaml:4: dependencies[0]: "three" is not allowed; allowed: a skill that is loaded`,
 		`three.json:1: dependencies[0]: "two" is not allowed; allowed: a skill that is loaded`,
 	}
-	if !slices.Equal(s.problems(got), want) {
-		t.Errorf("%s", strings.Join(s.problems(got), "\n"))
-	}
+	expect.True(t, slices.Equal(s.problems(got), want), "%s", strings.Join(s.problems(got), "\n"))
 	s.file("a/two.yml", skillText("two", "1.0.0", "one"))
 	if got := s.load(); !reflect.DeepEqual(got.actions(), []string{"unchanged one@1.0.0", "created two@1.0.0", "created four@1.0.0", "created three@1.0.0"}) {
 		t.Errorf("%q %q", got.actions(), s.problems(got))
@@ -175,9 +169,7 @@ func TestPathsThatAreNotThere(t *testing.T) {
 		"relative.yaml":                 "an absolute path",
 	} {
 		got, err := s.Load(t.Context(), alice, Given{Paths: []string{s.file("ok.yaml", skillText("fine", "1.0.0")), path}})
-		if err == nil || !strings.Contains(err.Error(), want) || got.Changes != nil || len(s.Catalog(home)) != 0 {
-			t.Errorf("%s: %v %+v", path, err, got)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), want) && got.Changes == nil && len(s.Catalog(home)) == 0, "%s: %v %+v", path, err, got)
 	}
 	pipe := s.file("pipe.yaml", "")
 	expect.No(t, os.Remove(pipe))

@@ -84,8 +84,7 @@ func TestPromptsAreFilledWithParameters(t *testing.T) {
 	got, err := fillPrompt(prompt, core.Raw(`{"file":"a \"b\".go","opts":{"level":3}}`))
 	want := `Review a "b".go with 3 of {"level":3}; keep ${file}.`
 	expect.True(t, err == nil && got == want, "got %q %v, want %q", got, err, want)
-	_, err = fillPrompt(prompt, core.Raw(`{"file":"x"}`))
-	expect.True(t, err != nil && strings.Contains(err.Error(), "runner.prompt: ${opts.level}: opts has no value"), "missing: %v", err)
+	expect.Says(t, expect.Fault(fillPrompt(prompt, core.Raw(`{"file":"x"}`))), "runner.prompt: ${opts.level}: opts has no value", "missing")
 	errs := checkPrompt("${fil} ${params.file}", schema)
 	if len(errs) != 2 || !strings.Contains(errs[0].Error(), "runner.prompt: ${fil}: the skill has no parameter fil; it has file, opts") {
 		t.Errorf("errors %v", errs)

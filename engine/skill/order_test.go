@@ -41,8 +41,7 @@ func TestDependenciesComeFirst(t *testing.T) {
 	s.load(s.file("navigate2.yaml", skillText("navigate", "2.0.0")))
 	s.load(s.file("old.yaml", skillText("old", "1.0.0", "navigate@1.0.0", "detect")))
 	expect.Same(t, s.order("old"), []string{"navigate@1.0.0", "navigate@2.0.0", "detect@1.0.0", "old@1.0.0"})
-	_, err := s.Order(home, "none-such")
-	expect.Err(t, err, core.Kind(core.NotFound))
+	expect.Err(t, expect.Fault(s.Order(home, "none-such")), core.Kind(core.NotFound))
 }
 
 func TestACycleIsPrintedAsItsPath(t *testing.T) {
@@ -60,9 +59,7 @@ func TestACycleIsPrintedAsItsPath(t *testing.T) {
 		`c.yaml:4: dependencies[0]: "aaa" ` + allowed + `ccc → aaa → bbb → ccc`,
 		`d.yaml:4: dependencies[0]: "ccc" is not allowed; allowed: a skill that is loaded`,
 	}
-	if !slices.Equal(s.problems(got), want) {
-		t.Errorf("\n got %s\nwant %s", strings.Join(s.problems(got), "\n     "), strings.Join(want, "\n     "))
-	}
+	expect.True(t, slices.Equal(s.problems(got), want), "\n got %s\nwant %s", strings.Join(s.problems(got), "\n     "), strings.Join(want, "\n     "))
 	expect.Same(t, got.actions(), []string{"created fine@1.0.0"})
 }
 
@@ -141,9 +138,7 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 		t.Errorf("%+v", s.Registry(home))
 	}
 	s.again()
-	if len(s.Catalog(home)) != 0 {
-		t.Errorf("%+v", s.Catalog(home))
-	}
+	expect.True(t, len(s.Catalog(home)) == 0, "%+v", s.Catalog(home))
 	deltas, err := s.ledger.Reconcile(t.Context(), home)
 	expect.True(t, err == nil && len(deltas) == 0, "%+v %v", deltas, err)
 }
@@ -154,9 +149,8 @@ func TestAVersionIsDefinedOnce(t *testing.T) {
 	two := s.file("2.yaml", skillText("one", "1.0.0")+"tags: [other]\n")
 	got := s.load()
 	want := `2.yaml:1: name: "one" is not allowed; allowed: one definition of each version, and one@1.0.0 is defined by ` + one
-	if p := s.problems(got); !slices.Equal(p, []string{want}) || !slices.Equal(got.actions(), []string{"created one@1.0.0"}) {
-		t.Errorf("%q %q", p, got.actions())
-	}
+	p := s.problems(got)
+	expect.True(t, slices.Equal(p, []string{want}) && slices.Equal(got.actions(), []string{"created one@1.0.0"}), "%q %q", p, got.actions())
 	expect.Same(t, s.problems(s.load(two)), []string{want}, "in another load")
 	got = s.load(one, two, s.dir, one)
 	expect.True(t, len(got.Changes) == 1, "given more than once: %+v", got)

@@ -91,9 +91,7 @@ func TestAPartOfTheParametersIsCheckedForWhatIsThere(t *testing.T) {
 		`{"way":[{}]}`:  "params.way[0].x: missing",
 	} {
 		err := s.partialParams(core.Raw(given))
-		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", given, err, want)
-		}
+		expect.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.HasPrefix(err.Error(), want)), "%s: %v, want %q", given, err, want)
 	}
 }
 
@@ -122,6 +120,5 @@ func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 	if _, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
 		t.Error(err)
 	}
-	_, err := s.CheckParams(core.Raw(strings.Repeat(`{"a":`, 100) + `{}` + strings.Repeat(`}`, 100)))
-	expect.True(t, err != nil && strings.Contains(err.Error(), "too deeply for what its schema asks"), "%v", err)
+	expect.Says(t, expect.Fault(s.CheckParams(core.Raw(strings.Repeat(`{"a":`, 100)+`{}`+strings.Repeat(`}`, 100)))), "too deeply for what its schema asks")
 }

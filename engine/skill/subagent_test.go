@@ -33,9 +33,8 @@ func TestBadSubagentsAreRefused(t *testing.T) {
 		"not JSON":       {skill.Spawn{Metadata: core.Raw(`{"a"`)}, "metadata"},
 		"twice the same": {skill.Spawn{Metadata: core.Raw(`{"a":1,"a":2}`)}, "metadata"},
 	} {
-		if _, err := w.skills.Spawn(t.Context(), alice, c.spawn); !isCode(err, core.InvalidInput) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want INVALID_INPUT naming %q", name, err, c.says)
-		}
+		_, err := w.skills.Spawn(t.Context(), alice, c.spawn)
+		expect.True(t, isCode(err, core.InvalidInput) && strings.Contains(err.Error(), c.says), "%s: %v, want INVALID_INPUT naming %q", name, err, c.says)
 	}
 	delete(keys, "k20")
 	a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{Name: strings.Repeat("ü", 100), Metadata: core.MustEncode(keys)})
@@ -280,7 +279,6 @@ func TestListsOfSubagents(t *testing.T) {
 	expect.True(t, isCode(err, core.InvalidInput), "a state that is none: %v", err)
 	live := w.skills.Live(home)
 	expect.True(t, len(live) == 1 && live[0].AgentID == idle.AgentID, "live: %+v", live)
-	if p := w.skills; p.Known(home, done.AgentID) || !p.Known(home, idle.AgentID) || !p.Elsewhere("t_other", idle.AgentID) {
-		t.Error("the bus knows the wrong ones")
-	}
+	p := w.skills
+	expect.True(t, !p.Known(home, done.AgentID) && p.Known(home, idle.AgentID) && p.Elsewhere("t_other", idle.AgentID), "the bus knows the wrong ones")
 }

@@ -103,8 +103,7 @@ func newWorld(t testing.TB, change ...func(*world)) *world {
 		c(w)
 	}
 	enginetest.New(t, w.options())
-	_, err := w.swarm.CreateTenant(t.Context(), alice, home)
-	w.No(err)
+	expect.Of(w.swarm.CreateTenant(t.Context(), alice, home))(w.T)
 	return w
 }
 
@@ -134,11 +133,9 @@ func (w *world) build(e *enginetest.World) {
 	w.World = e
 	ctx, st := context.Background(), e.Store
 	var err error
-	w.judge, err = judge.New(judge.Options{Ledger: w.Ledger, Policy: w.policy, Tenants: st.Tenants})
-	w.No(err)
+	w.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Policy: w.policy, Tenants: st.Tenants}))(w.T)
 	w.tasks = task.New(task.Options{Ledger: w.Ledger})
-	w.swarm, err = swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir})
-	w.No(err)
+	w.swarm = expect.Of(swarm.New(ctx, swarm.Options{Store: st, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir}))(w.T)
 	var p parties
 	w.bus = bus.New(bus.Options{Ledger: w.Ledger, Directory: &p, Tenants: st.Tenants})
 	w.skills, err = skill.New(ctx, skill.Options{
@@ -186,8 +183,7 @@ func (w *world) load(all ...skill.Skill) {
 
 func (w *world) invoke(name, params string) skill.Subagent {
 	w.T.Helper()
-	a := expect.Of(w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)}))(w.T)
-	return a
+	return expect.Of(w.skills.Invoke(w.T.Context(), alice, skill.Invoke{Skill: name, Params: core.Raw(params)}))(w.T)
 }
 
 // over waits for a subagent's end.
@@ -202,8 +198,7 @@ func (w *world) over(id string) skill.Subagent {
 
 func (w *world) agent(id string) skill.Subagent {
 	w.T.Helper()
-	a := expect.Of(w.skills.Subagent(w.T.Context(), home, id))(w.T)
-	return a
+	return expect.Of(w.skills.Subagent(w.T.Context(), home, id))(w.T)
 }
 
 // await polls until ok.

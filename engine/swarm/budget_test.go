@@ -156,8 +156,7 @@ func TestSessionAndAgentBudgetsCloseTheirOwnLanesOnly(t *testing.T) {
 		other.end(ok(`{}`))
 		why, _ := r.swarm.Why(t.Context(), acme, blocked.TaskID)
 		expect.True(t, why.Kind == "budget" && why.Ref == "session:"+day.SessionID, "why: %+v", why)
-		prompt, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)})
-		expect.No(t, err)
+		prompt := expect.Of(r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"ann"}`)}))(t)
 		ann := <-r.runner.started
 		ann.job.Use(0, 1.5)
 		r.Await("the agent's work to freeze", ann.isPaused)

@@ -25,11 +25,7 @@ func TestASchedulerThatFailsStopsItsWork(t *testing.T) {
 		expect.No(t, r.DB.Close())
 		r.DB = nil
 		w.with(func(w *fakeWork) { w.mute = true }) // its lease will have to be taken away
-		select {
-		case <-done:
-		case <-time.After(2 * time.Minute):
-			t.Fatal("Run hangs on work that nobody ends")
-		}
+		expect.From(t, done, "Run hangs on work that nobody ends")
 		<-w.Done()
 	})
 }

@@ -73,8 +73,7 @@ func TestOnlyTheContentOfThatPersonIsErased(t *testing.T) {
 	forHim := asks(alice, asks(alice, his.TaskID).TaskID)
 	for range 4 {
 		one := r.claim()
-		err := r.tasks.AppendLog(t.Context(), alice, one.TaskID, []task.LogLine{{Message: "said"}, {Message: "said"}})
-		expect.No(t, err)
+		expect.No(t, r.tasks.AppendLog(t.Context(), alice, one.TaskID, []task.LogLine{{Message: "said"}, {Message: "said"}}))
 		r.complete(one, task.Outcome{Status: task.Failed, Error: &task.Error{Code: "no", Message: "said"}})
 	}
 	running := asks(bob, "")

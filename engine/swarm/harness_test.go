@@ -54,8 +54,7 @@ func newRig(t testing.TB, change ...func(*rig)) *rig {
 		c(r)
 	}
 	enginetest.New(t, r.options())
-	_, err := r.swarm.CreateTenant(t.Context(), alice, acme)
-	r.No(err)
+	expect.Of(r.swarm.CreateTenant(t.Context(), alice, acme))(r.T)
 	return r
 }
 
@@ -79,8 +78,7 @@ func (r *rig) build(w *enginetest.World) {
 		policy = nil
 	}
 	var err error
-	r.judge, err = judge.New(judge.Options{Ledger: r.Ledger, Policy: policy, Tenants: r.Store.Tenants})
-	r.No(err)
+	r.judge = expect.Of(judge.New(judge.Options{Ledger: r.Ledger, Policy: policy, Tenants: r.Store.Tenants}))(r.T)
 	r.tasks = task.New(task.Options{Ledger: r.Ledger, Session: func(tenant, name string) (string, bool) { return r.swarm.Sessions.Named(tenant, name) }})
 	r.swarm, err = swarm.New(context.Background(), swarm.Options{Store: r.Store, Ledger: r.Ledger, Judge: r.judge, Tasks: r.tasks, Slots: r.slots, Spill: r.T.TempDir()})
 	r.No(err)
@@ -97,8 +95,7 @@ func (r *rig) dispatch(input string, change ...func(*swarm.Dispatch)) task.Task 
 	for _, c := range change {
 		c(&d)
 	}
-	t := expect.Of(r.swarm.Dispatch(r.T.Context(), alice, d))(r.T)
-	return t
+	return expect.Of(r.swarm.Dispatch(r.T.Context(), alice, d))(r.T)
 }
 
 // pausedWork dispatches a task and pauses it at work.
@@ -120,14 +117,12 @@ func (r *rig) claim() task.Task {
 
 func (r *rig) complete(t task.Task, out task.Outcome) task.Result {
 	r.T.Helper()
-	res := expect.Of(r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out))(r.T)
-	return res
+	return expect.Of(r.swarm.Complete(r.T.Context(), alice, t.TaskID, t.Lease, out))(r.T)
 }
 
 func (r *rig) task(id string) task.Task {
 	r.T.Helper()
-	t := expect.Of(r.tasks.Get(r.T.Context(), acme, id))(r.T)
-	return t
+	return expect.Of(r.tasks.Get(r.T.Context(), acme, id))(r.T)
 }
 
 // await polls until ok, for state that no event announces.
@@ -171,9 +166,7 @@ func (r *rig) whole() {
 	for _, st := range task.Statuses() {
 		expect.Is(r.T, real[st], counts.ByStatus[st], "counter of", st, "is")
 		list, err := r.tasks.List(ctx, acme, core.Filter{Status: string(st)})
-		if err != nil || int64(list.Info.Total) != real[st] {
-			r.T.Errorf("list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
-		}
+		expect.True(r.T, err == nil && int64(list.Info.Total) == real[st], "list by status %s: total %d (%v), want %d", st, list.Info.Total, err, real[st])
 	}
 }
 

@@ -57,9 +57,8 @@ func TestHostileOutcomesAreRefusedOrBounded(t *testing.T) {
 	}
 	long := &task.Error{Code: strings.Repeat("c", 100), Message: "\xff\xfe" + strings.Repeat("ä", 5000)}
 	res := r.complete(tk, task.Outcome{Status: task.Failed, Error: long, Text: "\xff"})
-	if e := res.Error; len(e.Code) != 64 || len(e.Message) > 4096 || !utf8.ValidString(e.Message) {
-		t.Errorf("code of %d bytes, message of %d", len(e.Code), len(e.Message))
-	}
+	e := res.Error
+	expect.True(t, len(e.Code) == 64 && len(e.Message) <= 4096 && utf8.ValidString(e.Message), "code of %d bytes, message of %d", len(e.Code), len(e.Message))
 	r.whole()
 }
 

@@ -47,9 +47,7 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 		total = 2_000
 	}
 	if s := os.Getenv("RETENTION_TASKS"); s != "" {
-		var err error
-		total, err = strconv.Atoi(s)
-		expect.No(t, err)
+		total = expect.Of(strconv.Atoi(s))(t)
 	}
 	keep, most := total/10, 1.6
 	if testing.Short() {

@@ -142,9 +142,8 @@ func TestPausingASessionIsShownUntilItsWorkAcknowledged(t *testing.T) {
 	w := <-r.runner.started
 	paused, err := r.swarm.Sessions.Pause(ctx, alice, "day", "lunch")
 	// The worker may be quicker than the answer.
-	if shown := paused.Shown(); err != nil || shown != "pausing" && !w.isPaused() || (shown == "pausing") != (len(paused.Pausing) == 1) {
-		t.Errorf("right after: %+v %v", paused, err)
-	}
+	shown := paused.Shown()
+	expect.True(t, err == nil && (shown == "pausing" || w.isPaused()) && (shown == "pausing") == (len(paused.Pausing) == 1), "right after: %+v %v", paused, err)
 	r.Await("the acknowledgement", func() bool {
 		ses, err := r.swarm.Sessions.Get(ctx, acme, "day")
 		return err == nil && ses.Shown() == "paused" && w.isPaused()
@@ -175,9 +174,8 @@ func TestTheEmergencyStopFreezesEverythingWithinTwoSecondsAndThaws(t *testing.T)
 	b := r.dispatch(`{"b":1}`)
 	why, _ := r.swarm.Why(ctx, acme, b.TaskID)
 	expect.True(t, why.Kind == "estop", "why: %+v", why)
-	if list, err := r.swarm.Claim(ctx, alice, "w", 1); err != nil || len(list) != 0 {
-		t.Errorf("claimed during the stop: %v %v", list, err)
-	}
+	list, err := r.swarm.Claim(ctx, alice, "w", 1)
+	expect.True(t, err == nil && len(list) == 0, "claimed during the stop: %v %v", list, err)
 	st, err = r.swarm.EStops.Thaw(ctx, alice, "false alarm")
 	expect.True(t, err == nil && !st.On, "thaw: %+v %v", st, err)
 	r.Await("the work to go on", func() bool { return !w.isPaused() })
@@ -352,8 +350,7 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 	r := newRig(t)
 	r.run()
 	prompt := func(agent string) string {
-		tk, err := r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)})
-		expect.No(t, err)
+		tk := expect.Of(r.swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "agent.prompt", Input: core.Raw(`{"agent":"` + agent + `"}`)}))(t)
 		return tk.TaskID
 	}
 	a1, a2, b1 := prompt("ann"), prompt("ann"), prompt("bob")

@@ -72,9 +72,8 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 		for what, tk := range late {
 			r.lateStart(what, tk.TaskID)
 		}
-		if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil || a.Status != judge.Voided || !strings.Contains(a.VoidReason, "start") {
-			t.Errorf("approval %s (%s), %v", a.Status, a.VoidReason, err)
-		}
+		a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID)
+		expect.True(t, err == nil && a.Status == judge.Voided && strings.Contains(a.VoidReason, "start"), "approval %s (%s), %v", a.Status, a.VoidReason, err)
 		for _, id := range []string{next.TaskID, last.TaskID} {
 			got := r.status(id, task.Blocked)
 			expect.True(t, got.ErrorCode == "dependency_failed", "what waited for it: %+v", got)
@@ -162,9 +161,7 @@ func TestRetryingByHandKeepsTheStartDeadline(t *testing.T) {
 		expect.Is(t, task.StartTimeoutS, 1, "start_timeout_s")
 		r.lateStart("the first", task.TaskID)
 		again, err := r.swarm.Retry(t.Context(), alice, task.TaskID)
-		if err != nil || again.StartTimeoutS != 1 || !again.StartBy().Equal(again.CreatedAt.Add(time.Second)) {
-			t.Errorf("retried: %+v %v", again, err)
-		}
+		expect.True(t, err == nil && again.StartTimeoutS == 1 && again.StartBy().Equal(again.CreatedAt.Add(time.Second)), "retried: %+v %v", again, err)
 		r.whole()
 	})
 }

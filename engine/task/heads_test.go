@@ -8,6 +8,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 // TestAHeaderIsWhatTheLastTransactionOfACommitLeft has two transactions of one
@@ -47,9 +48,7 @@ func TestAHeaderIsWhatTheLastTransactionOfACommitLeft(t *testing.T) {
 		wg.Wait()
 		var now task.Task
 		w.No(w.Ledger.Update(t.Context(), by, func(tx *audit.Tx) error { return table.Load(tx, one.Seq(), &now) }))
-		if now.Status != task.Cancelled || now.Priority != 2 {
-			t.Fatalf("in mind it is %s after %d moves, want cancelled after 2", now.Status, now.Priority)
-		}
+		expect.Must(t, now.Status == task.Cancelled && now.Priority == 2, "in mind it is %s after %d moves, want cancelled after 2", now.Status, now.Priority)
 	}
 	w.Proven(by.Tenant)
 }

@@ -28,9 +28,8 @@ func TestWhatRunsByLyingThereIsToldAndShownFirst(t *testing.T) {
 	expect.True(t, lies == "" && reflect.DeepEqual(parts, [][]string{nil}), "%q, %q", lies, parts)
 	lies, parts = laid(changes(".envrc"), nil)
 	expect.True(t, lies != "" && reflect.DeepEqual(parts, [][]string{{".envrc"}}), "%q, %q", lies, parts)
-	if lies, parts = laid(changes("a.go", "web/justfile"), []string{"justfile"}); lies != "web/justfile runs on your machine when you work on the project, whose guard names it" || len(parts) != 2 {
-		t.Errorf("%q, %q", lies, parts)
-	}
+	lies, parts = laid(changes("a.go", "web/justfile"), []string{"justfile"})
+	expect.True(t, lies == "web/justfile runs on your machine when you work on the project, whose guard names it" && len(parts) == 2, "%q, %q", lies, parts)
 	var many []string
 	for i := range 60 {
 		many = append(many, fmt.Sprintf("%d/.envrc", i))
@@ -44,9 +43,8 @@ func TestABoundHoldsHoweverADiffIsCopied(t *testing.T) {
 	var b bytes.Buffer
 	out := &Bounded{To: &b, Most: 10}
 	_, _ = io.WriteString(out, "12345")
-	if _, err := io.Copy(out, strings.NewReader("6789abcdef")); err != nil || b.String() != "123456789a" || out.Over != 5 {
-		t.Errorf("%q and %d more, %v", b.String(), out.Over, err)
-	}
+	_, err := io.Copy(out, strings.NewReader("6789abcdef"))
+	expect.True(t, err == nil && b.String() == "123456789a" && out.Over == 5, "%q and %d more, %v", b.String(), out.Over, err)
 }
 
 func TestWhatATreeBeganWithIsTold(t *testing.T) {

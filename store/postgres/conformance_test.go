@@ -12,8 +12,7 @@ import (
 
 func open(t testing.TB, dsn string, opt postgres.Options) *postgres.DB {
 	t.Helper()
-	db := expect.Of(postgres.Open(t.Context(), dsn, opt))(t)
-	return db
+	return expect.Of(postgres.Open(t.Context(), dsn, opt))(t)
 }
 
 func TestConformance(t *testing.T) {

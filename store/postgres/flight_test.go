@@ -38,11 +38,8 @@ func commitsThatStandStillBy(t *testing.T, name string, way func(dsn string) str
 	dsn := cluster.Database(t, name)
 	s := &stopped{t: t, cluster: cluster, name: name, db: open(t, way(dsn), postgres.Options{Lease: -1})}
 	expect.No(t, errors.Join(s.db.CreateTenant(t.Context(), acme), s.db.Update(t.Context(), acme, put("old", "v"))))
-	var err error
-	s.conn, err = pgx.Connect(t.Context(), dsn)
-	expect.No(t, err)
-	_, err = s.conn.Exec(t.Context(), "begin; select from owner for update")
-	expect.No(t, err)
+	s.conn = expect.Of(pgx.Connect(t.Context(), dsn))(t)
+	expect.Of(s.conn.Exec(t.Context(), "begin; select from owner for update"))(t)
 	return s
 }
 
@@ -92,9 +89,7 @@ func TestWhatRanOnACommitThatFailsFailsWithIt(t *testing.T) {
 	outcome := s.two(&told)
 	s.cluster.SQL(t, s.name, "select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'")
 	first, second := outcome()
-	if first == nil || !errors.Is(second, store.ErrUnusable) || told.Load() != 0 {
-		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
-	}
+	expect.True(t, first != nil && errors.Is(second, store.ErrUnusable) && told.Load() == 0, "first: %v; second: %v; %d hooks ran", first, second, told.Load())
 	s.goOn()
 	have, n := keys(t, s.db)
 	expect.True(t, slices.Equal(have, []string{"old"}) && n == 1, "%q, counter %d", have, n)
@@ -111,9 +106,7 @@ func TestACommitThatIsSentAgainKeepsWhatRanOnIt(t *testing.T) {
 	s.cluster.SQL(t, s.name, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock'")
 	s.goOn()
 	first, second := outcome()
-	if first != nil || second != nil || told.Load() != 2 {
-		t.Errorf("first: %v; second: %v; %d hooks ran", first, second, told.Load())
-	}
+	expect.True(t, first == nil && second == nil && told.Load() == 2, "first: %v; second: %v; %d hooks ran", first, second, told.Load())
 	have, n := keys(t, s.db)
 	expect.True(t, slices.Equal(have, []string{"first", "old", "second"}) && n == 3, "%q, counter %d", have, n)
 }

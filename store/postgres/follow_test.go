@@ -142,7 +142,6 @@ func TestARoleThatWritesNothingIsTold(t *testing.T) {
 	dsn := cluster.Database(t, "set")
 	owner(t, dsn)
 	cluster.SQL(t, "set", "alter database set set default_transaction_read_only = on")
-	_, err := postgres.Open(t.Context(), dsn, postgres.Options{})
-	expect.Err(t, err, store.ErrStandby)
+	expect.Err(t, expect.Fault(postgres.Open(t.Context(), dsn, postgres.Options{})), store.ErrStandby)
 	closed(t, open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}}))
 }

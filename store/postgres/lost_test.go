@@ -109,9 +109,7 @@ func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
 	}
 	wg.Wait()
 	r.cutting.Store(false)
-	if r.cuts.Load() < 20 {
-		t.Errorf("only %d connections were cut", r.cuts.Load())
-	}
+	expect.True(t, r.cuts.Load() >= 20, "only %d connections were cut", r.cuts.Load())
 	t.Logf("%d connections were cut", r.cuts.Load())
 	closed(t, db)
 	db = open(t, dsn, postgres.Options{})
@@ -156,7 +154,6 @@ func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {
 	more()
 	close(stop)
 	wg.Wait()
-	if have, n := keys(t, db); int64(len(have)) != good.Load() || n != good.Load() {
-		t.Errorf("%d records, counter %d, acknowledged %d", len(have), n, good.Load())
-	}
+	have, n := keys(t, db)
+	expect.True(t, int64(len(have)) == good.Load() && n == good.Load(), "%d records, counter %d, acknowledged %d", len(have), n, good.Load())
 }

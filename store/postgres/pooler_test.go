@@ -62,7 +62,6 @@ func TestAPoolerThatIsKilledLosesNothing(t *testing.T) {
 	closed(t, db)
 	db = open(t, pooler.DSN("pooled"), postgres.Options{})
 	defer closed(t, db)
-	if have, n := keys(t, db); int64(len(have)) != good.Load() || n != good.Load() {
-		t.Errorf("%d records, counter %d, acknowledged %d", len(have), n, good.Load())
-	}
+	have, n := keys(t, db)
+	expect.True(t, int64(len(have)) == good.Load() && n == good.Load(), "%d records, counter %d, acknowledged %d", len(have), n, good.Load())
 }

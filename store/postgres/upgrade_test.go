@@ -17,8 +17,7 @@ func TestAnOlderProgramWorksBesideANewerLayout(t *testing.T) {
 	t.Parallel()
 	dsn := postgrestest.Start(t).Database(t, "beside")
 	older := owner(t, dsn)
-	newer, err := postgres.OpenNext(t.Context(), dsn, postgres.Options{Lease: time.Hour}, "create table more (n int)", false)
-	expect.No(t, err)
+	newer := expect.Of(postgres.OpenNext(t.Context(), dsn, postgres.Options{Lease: time.Hour}, "create table more (n int)", false))(t)
 	defer closed(t, newer)
 	expect.No(t, older.Update(t.Context(), acme, put("before", "v")))
 	again := open(t, dsn, postgres.Options{Lease: time.Hour}) // as one that was started again
@@ -38,19 +37,16 @@ func TestALayoutThatOlderProgramsCannotWorkOnWaitsForThem(t *testing.T) {
 		return postgres.OpenNext(t.Context(), dsn, postgres.Options{Engine: "newer"}, "create table more (n int)", true)
 	}
 	expect.No(t, errors.Join(older.Join(t.Context(), postgres.Engine{Host: "deck1", Version: "v1.2.0"}), older.Update(t.Context(), acme, put("k", "v"))))
-	if _, err := next(); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "stop them first: deck1 (v1.2.0)") {
-		t.Errorf("beside an older engine: %v", err)
-	}
+	_, err := next()
+	expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(fmt.Sprint(err), "stop them first: deck1 (v1.2.0)"), "beside an older engine: %v", err)
 	expect.No(t, older.Update(t.Context(), acme, put("l", "v")), "the older one")
 	// One that is not seen any more, and wakes up.
 	cluster.SQL(t, "alone", "update engine set until = '-infinity'")
-	newer, err := next()
-	expect.No(t, err)
+	newer := expect.Of(next())(t)
 	defer closed(t, newer)
 	expect.Err(t, older.Update(t.Context(), acme, put("m", "v")), store.ErrFenced, "the older one writes on")
-	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrUnusable) || !strings.Contains(fmt.Sprint(err), "newer than this program's") {
-		t.Errorf("the older one takes it: %v", err)
-	}
+	err = older.Take(t.Context(), acme)
+	expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(fmt.Sprint(err), "newer than this program's"), "the older one takes it: %v", err)
 	expect.No(t, newer.Take(t.Context(), acme))
 	if err := older.Take(t.Context(), acme); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("one that the newer has: %v", err) // whom the older one can ask

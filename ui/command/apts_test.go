@@ -100,8 +100,7 @@ func timesOut(t *testing.T, d *deck) {
 
 func when(t *testing.T, v any) time.Time {
 	t.Helper()
-	at := expect.Of(time.Parse(time.RFC3339Nano, str(v)))(t)
-	return at
+	return expect.Of(time.Parse(time.RFC3339Nano, str(v)))(t)
 }
 
 func authority(t *testing.T, d *deck) {

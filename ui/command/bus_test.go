@@ -142,9 +142,7 @@ func TestMistakesInMessagesNameTheField(t *testing.T) {
 		"bus subscriptions --status lost":        "status",
 	} {
 		code, message, details := d.fails(2, line)
-		if code != "INVALID_INPUT" || details["field"] != field {
-			t.Errorf("%s: %s names %v, want %s: %s", line, code, details["field"], field, message)
-		}
+		expect.True(t, code == "INVALID_INPUT" && details["field"] == field, "%s: %s names %v, want %s: %s", line, code, details["field"], field, message)
 	}
 }
 
@@ -153,8 +151,7 @@ func TestFollowingGoesOnUntilInterrupted(t *testing.T) {
 	d.line(`bus publish old.news '{"n":0}'`)
 	for run, line := range []string{"bus tail --follow", "bus consume reader '>' --start 1 --follow"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		d.no(err)
+		out := expect.Of(os.Create(filepath.Join(t.TempDir(), "out")))(d.t)
 		done := make(chan int)
 		env := d.env
 		env.Stdout, env.Stderr = out, out
@@ -201,6 +198,5 @@ func TestCompletionKnowsTheBus(t *testing.T) {
 
 func split(t *testing.T, line string) []string {
 	t.Helper()
-	words := expect.Of(command.Split(line))(t)
-	return words
+	return expect.Of(command.Split(line))(t)
 }

@@ -111,8 +111,7 @@ func (w *walk) cads() {
 // refuses wants a line to fail with a code and a field.
 func (w *walk) refuses(line, want string) {
 	w.t.Helper()
-	args, err := command.Split(line + " -o json")
-	w.no(err)
+	args := expect.Of(command.Split(line + " -o json"))(w.t)
 	exit, _, stderr := w.run(args...)
 	code, field, _ := strings.Cut(want, " ")
 	if exit == command.ExitOK || !strings.Contains(stderr, `"code":"`+code+`"`) || !strings.Contains(stderr, `"field":"`+field+`"`) {

@@ -83,8 +83,7 @@ func (w *walk) flows() {
 		"cad workflow cancel " + stuckID:                                                "CONFLICT workflow_id",
 	} {
 		w.refuses(line, want)
-		args, err := command.Split(line)
-		w.no(err)
+		args := expect.Of(command.Split(line))(w.t)
 		w.used[command.Describe(args).Path] = true
 	}
 }
@@ -163,8 +162,7 @@ runner: {kind: cad, method: entity.create_circle}
 		return tx.Scan("cad.mark", nil, nil, false, func(_, _ []byte) (bool, error) { marks++; return true, nil })
 	}))
 	expect.Is(t, marks, 0, "marks are left of a task that is over")
-	args, err := command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`)
-	d.no(err)
+	args := expect.Of(command.Split(`skill invoke draw-circle --params '{"agent_id":"mona","center":[0,0],"radius":-3}' --wait -o json`))(d.t)
 	code, out, _ := d.run(args...)
 	expect.True(t, code == command.ExitFailed && strings.Contains(out, "INVALID_GEOMETRY"), "exit %d: %s", code, out)
 	expect.Row(t, d.object("cad agent show mona"), "error_count", 1.0)
@@ -195,10 +193,8 @@ runner: {kind: cad, method: entity.create_circle}
 		if c.before != "" {
 			d.line(c.before)
 		}
-		made, err := d.eng.Skills.Invoke(t.Context(), archie, skill.Invoke{Skill: "draw-circle", Params: core.Raw(c.params)})
-		d.no(err)
-		made, err = d.eng.Skills.Wait(t.Context(), archie, made.AgentID)
-		d.no(err)
+		made := expect.Of(d.eng.Skills.Invoke(t.Context(), archie, skill.Invoke{Skill: "draw-circle", Params: core.Raw(c.params)}))(d.t)
+		made = expect.Of(d.eng.Skills.Wait(t.Context(), archie, made.AgentID))(d.t)
 		expect.Has(t, string(core.MustEncode(made)), c.want, c.params)
 	}
 	expect.Row(t, d.object("cad agent show vera"), "operation_count", 0.0)

@@ -21,16 +21,14 @@ func (d *deck) models(agent string, ops ...string) {
 	d.no(err)
 	for _, op := range ops {
 		method, params, _ := strings.Cut(op, " ")
-		_, err := d.eng.CAD.Execute(ctx, by, cad.Operation{AgentID: agent, Method: method, Params: core.Raw(params)})
-		d.no(err)
+		expect.Of(d.eng.CAD.Execute(ctx, by, cad.Operation{AgentID: agent, Method: method, Params: core.Raw(params)}))(d.t)
 	}
 }
 
 // operator is the environment's caller in its tenant.
 func (d *deck) operator() core.Caller {
 	d.t.Helper()
-	all, err := d.eng.Swarm.Tenants(context.Background())
-	d.no(err)
+	all := expect.Of(d.eng.Swarm.Tenants(context.Background()))(d.t)
 	by := d.env.Caller
 	by.Tenant = all[0].TenantID
 	return by
@@ -64,9 +62,7 @@ func TestCADViewDrawsWhatIsThere(t *testing.T) {
 	expect.True(t, !strings.ContainsFunc(out, func(r rune) bool { return r > '~' || r < ' ' && r != '\n' }), "more than ASCII in\n%s", out)
 	one := d.object("cad view ws_ann block --view front --size 40x12")
 	solids := one["solids"].([]any)
-	if len(solids) != 1 || one["view"] != "front" || len(one["picture"].([]any)) != 12 || one["mm_per_cell"].(float64) <= 0 {
-		t.Errorf("one solid: %v", one)
-	}
+	expect.True(t, len(solids) == 1 && one["view"] == "front" && len(one["picture"].([]any)) == 12 && one["mm_per_cell"].(float64) > 0, "one solid: %v", one)
 	s := solids[0].(map[string]any)
 	expect.True(t, s["entity_id"] == "block" && s["volume"].(float64) == 24000 && s["mass"].(float64) == 24 && s["valid"] == true, "the solid: %v", s)
 	all := d.object("cad view ws_ann --view all")
@@ -99,8 +95,7 @@ func TestCADViewRefusesWhatItCantDraw(t *testing.T) {
 		"cad view ws_ann --size 99999999999x40": "10x5 to 320x160",
 		"cad view ws_ann --density 0":           "above 0",
 	} {
-		args, err := command.Split(line)
-		d.no(err)
+		args := expect.Of(command.Split(line))(d.t)
 		code, out, stderr := d.run(args...)
 		expect.True(t, code != 0 && out == "" && strings.Contains(stderr, want), "%s: exit %d %q %q, want %q", line, code, out, stderr, want)
 	}
@@ -126,8 +121,7 @@ func TestOperatorsChangeWorkspaces(t *testing.T) {
 		"cad workspace resolve ws_ann block --keep source --merged '{}'": "--merged",
 		"cad workspace resolve ws_ann pin --keep source":                 "no open conflict",
 	} {
-		args, err := command.Split(line)
-		d.no(err)
+		args := expect.Of(command.Split(line))(d.t)
 		code, _, stderr := d.run(args...)
 		expect.True(t, code != 0 && strings.Contains(stderr, want), "%s: exit %d %q, want %q", line, code, stderr, want)
 	}

@@ -14,8 +14,7 @@ import (
 // keepers look after files of a test.
 func keepers(t testing.TB, dir string) map[string]resource.Driver {
 	t.Helper()
-	d, err := files.New(files.Options{Dir: filepath.Join(dir, "snapshots"), Own: filepath.Join(dir, "deck.db"), Dest: dir})
-	expect.No(t, err)
+	d := expect.Of(files.New(files.Options{Dir: filepath.Join(dir, "snapshots"), Own: filepath.Join(dir, "deck.db"), Dest: dir}))(t)
 	return map[string]resource.Driver{"files": d}
 }
 

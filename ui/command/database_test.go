@@ -19,9 +19,8 @@ func TestEachServerHasAFileOfItsOwnHere(t *testing.T) {
 	if filepath.Dir(path) != filepath.Join(home, "swarmdeck") || DatabaseIn(path) != named {
 		t.Errorf("%s points to %q", path, DatabaseIn(path))
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v: it holds a password", info.Mode(), err)
-	}
+	info, err := os.Stat(path)
+	expect.True(t, err == nil && info.Mode().Perm() == 0o600, "%v, %v: it holds a password", info.Mode(), err)
 	expect.Is(t, e.dataPath("postgres://you@db.example/swarm"), path, "another user's is")
 	for _, other := range []string{"postgres://me@db.example/other", "postgres://me@elsewhere/swarm", "postgres:///swarm?host=/run"} {
 		expect.True(t, e.dataPath(other) != path, "%s has the same file", other)

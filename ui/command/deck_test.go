@@ -63,17 +63,12 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 	t.Helper()
 	dir := t.TempDir()
 	d := &deck{t: t, dir: dir, data: filepath.Join(dir, "deck.db")}
-	sealer, err := audit.OpenSealer(d.data + ".key")
-	d.no(err)
-	db, err := store.Open(d.data, store.Options{Seal: sealer.Seal})
-	d.no(err)
+	sealer := expect.Of(audit.OpenSealer(d.data + ".key"))(d.t)
+	db := expect.Of(store.Open(d.data, store.Options{Seal: sealer.Seal}))(d.t)
 	sup := drivertest.Cells(t, cell.Options{Instance: strings.ReplaceAll(filepath.Base(filepath.Dir(dir)), "/", "-") + "-test"})
-	pins, err := pin.New(filepath.Join(dir, "spill", "approved"), filepath.Join(dir, "runs"), nil)
-	d.no(err)
-	runner, err := exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins})
-	d.no(err)
-	runtime, err := exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir})
-	d.no(err)
+	pins := expect.Of(pin.New(filepath.Join(dir, "spill", "approved"), filepath.Join(dir, "runs"), nil))(d.t)
+	runner := expect.Of(exec.NewRunner(sup, exec.RunnerOptions{Dir: dir, Pins: pins}))(d.t)
+	runtime := expect.Of(exec.NewRuntime(sup, exec.RuntimeOptions{Dir: dir}))(d.t)
 	opt := engine.Options{
 		Store: db, Sealer: sealer, SecretKey: d.data + ".secrets.key", Spill: filepath.Join(dir, "spill"), Contents: pins,
 		Runners:  map[string]swarm.Runner{"exec.run": runner},
@@ -90,8 +85,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 	for _, add := range more {
 		add(sup, &opt)
 	}
-	d.eng, err = engine.Open(context.Background(), opt)
-	d.no(err)
+	d.eng = expect.Of(engine.Open(context.Background(), opt))(d.t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- d.eng.Run(ctx) }()
@@ -140,8 +134,7 @@ func (d *deck) runIn(ctx context.Context, env command.Env, args ...string) (code
 // line runs a line as the palette does, and expects it to succeed.
 func (d *deck) line(line string) string {
 	d.t.Helper()
-	args, err := command.Split(line)
-	d.no(err)
+	args := expect.Of(command.Split(line))(d.t)
 	code, out, stderr := d.run(args...)
 	expect.Must(d.t, code == command.ExitOK, "%s: exit %d\n%s%s", line, code, out, stderr)
 	return out

@@ -37,9 +37,8 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 	t.Log(done)
 	left := done["left"].([]any)
 	expect.True(t, len(left) == 0, "left: %v", left)
-	if rows := w.rows(); len(rows) > 0 {
-		t.Errorf("rows that hold it still:\n%s", strings.Join(rows, "\n"))
-	}
+	rows := w.rows()
+	expect.True(t, len(rows) == 0, "rows that hold it still:\n%s", strings.Join(rows, "\n"))
 	after := w.reads(lines, typed)
 	expect.True(t, len(after) == 0, "commands that show it still: %v", after)
 	say := w.reads(lines, "erased")

@@ -22,8 +22,7 @@ type walk struct {
 
 func (w *walk) do(line string) map[string]any {
 	w.t.Helper()
-	args, err := command.Split(line)
-	w.no(err)
+	args := expect.Of(command.Split(line))(w.t)
 	w.used[command.Describe(args).Path] = true
 	all := w.objects(line)
 	if len(all) == 0 {
@@ -337,8 +336,7 @@ func (w *walk) auditAndBudgets() {
 	w.used["audit reconcile"] = true
 	w.text("audit reconcile", "no unexplained difference")
 	w.do("audit export --format jsonl --out log.jsonl")
-	lines, err := os.ReadFile(filepath.Join(w.dir, "log.jsonl"))
-	w.no(err)
+	lines := expect.Of(os.ReadFile(filepath.Join(w.dir, "log.jsonl")))(w.t)
 	expect.True(t, strings.HasPrefix(w.line("audit export"), string(lines)), "export to a file and to stdout differ")
 	csv := w.line("audit export --format csv")
 	expect.True(t, strings.Contains(strings.SplitN(csv, "\n", 2)[0], "event_type"), "csv: %.200s", csv)

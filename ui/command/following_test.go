@@ -23,9 +23,8 @@ func TestALineEndsWhenItsEngineIsRetired(t *testing.T) {
 	expect.True(t, !never(), "a line that ended by itself is told that its engine did")
 	running, over, stop := env.Following(t.Context(), true)
 	defer stop()
-	if _, err := env.Open(running, command.Need{}); err != nil || over() || running.Err() != nil {
-		t.Fatalf("%v, %v", err, running.Err())
-	}
+	_, err := env.Open(running, command.Need{})
+	expect.Must(t, err == nil && !over() && running.Err() == nil, "%v, %v", err, running.Err())
 	eng.Retire()
 	if <-running.Done(); !over() {
 		t.Error(context.Cause(running))

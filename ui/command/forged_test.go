@@ -39,8 +39,7 @@ type forger struct {
 func (w *walk) forged(t *testing.T) {
 	most, all := 1, false
 	if s := os.Getenv("FORGED_ROWS"); s != "" {
-		_, err := fmt.Sscan(s, &most)
-		w.no(err)
+		expect.Of(fmt.Sscan(s, &most))(w.t)
 		all = true
 	}
 	copied := func(i int) string { return filepath.Join(w.dir, fmt.Sprintf("forged%d.db", i)) }
@@ -62,8 +61,7 @@ func (w *walk) forged(t *testing.T) {
 	f.tenant = "t_test"
 	for _, name := range []string{spilled + ".0", spilled + ".0.stderr"} {
 		path := filepath.Join(w.dir, "spill", f.tenant, name)
-		whole, err := os.ReadFile(path)
-		w.no(err)
+		whole := expect.Of(os.ReadFile(path))(w.t)
 		forged := bytes.Clone(whole)
 		forged[len(forged)/2] ^= 1
 		w.no(os.WriteFile(path, forged, 0o600))

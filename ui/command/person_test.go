@@ -29,11 +29,9 @@ func (d *deck) key(name string) string {
 	d.t.Helper()
 	seed := sha256.Sum256([]byte(name))
 	private := ed25519.NewKeyFromSeed(seed[:])
-	block, err := ssh.MarshalPrivateKey(private, "")
-	d.no(err)
+	block := expect.Of(ssh.MarshalPrivateKey(private, ""))(d.t)
 	d.no(os.WriteFile(filepath.Join(d.dir, name+".key"), pem.EncodeToMemory(block), 0o600))
-	public, err := ssh.NewPublicKey(private.Public())
-	d.no(err)
+	public := expect.Of(ssh.NewPublicKey(private.Public()))(d.t)
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 }
 

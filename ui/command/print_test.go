@@ -51,9 +51,8 @@ func TestTablesAreAlignedByCells(t *testing.T) {
 	for _, line := range lines[1:] {
 		expect.True(t, strings.HasPrefix(line[at:], "succeeded"), "the column is not at %d: %q", at, line)
 	}
-	if right := strings.Index(lines[0], "PRI") + 3; lines[1][right-1] != '7' || lines[2][right-2:right] != "50" {
-		t.Errorf("numbers are not to the right:\n%s", strings.Join(lines, "\n"))
-	}
+	right := strings.Index(lines[0], "PRI") + 3
+	expect.True(t, lines[1][right-1] == '7' && lines[2][right-2:right] == "50", "numbers are not to the right:\n%s", strings.Join(lines, "\n"))
 }
 
 // hostile is what an agent may say to take over a terminal.

@@ -58,8 +58,7 @@ func TestASwarmFileIsWrittenFromWhatIsFound(t *testing.T) {
 	d.env = d.project()
 	file := filepath.Join(d.dir, "web", "swarm.yaml")
 	text := d.line("project init web --dry-run")
-	_, err := os.Stat(file)
-	expect.Fails(t, err, "a dry run wrote the file")
+	expect.Fails(t, expect.Fault(os.Stat(file)), "a dry run wrote the file")
 	for _, part := range []string{"go vet ./...", "go test ./...", "npm run lint", "npm run test", "# egress: [go, npm]", "codex-acp", "aider"} {
 		expect.Has(t, text, part, "without")
 	}
@@ -82,8 +81,7 @@ func TestAWrittenSwarmFileIsApplied(t *testing.T) {
 	expect.Same(t, d.applied("web"), []string{"created checks web", "changed tree web"})
 	expect.Same(t, d.applied("web"), []string{"unchanged checks web", "unchanged tree web"}, "again")
 	file := filepath.Join(d.dir, "web", "swarm.yaml")
-	text, err := os.ReadFile(file)
-	d.no(err)
+	text := expect.Of(os.ReadFile(file))(d.t)
 	taken := bytes.Replace(text, []byte("# egress: [go, npm]"), []byte("egress: [go, npm]"), 1)
 	d.no(os.WriteFile(file, taken, 0o600))
 	for _, action := range []string{"created", "unchanged"} { // the offer is taken
@@ -183,8 +181,7 @@ agents:
 	expect.Same(t, d.applied("swarm.yaml"), want)
 	got := d.applied("swarm.yaml")
 	expect.True(t, !slices.ContainsFunc(got, func(s string) bool { return !strings.HasPrefix(s, "unchanged") }), "again: %q", got)
-	text, err := os.ReadFile(filepath.Join(d.dir, "swarm.yaml"))
-	d.no(err)
+	text := expect.Of(os.ReadFile(filepath.Join(d.dir, "swarm.yaml")))(d.t)
 	d.write("narrow.yaml", strings.ReplaceAll(string(text), "tools: [read]", "tools: [look]"))
 	got = d.applied("narrow.yaml")
 	expect.True(t, slices.Contains(got, "changed agent ada"), "other tools: %q", got)

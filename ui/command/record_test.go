@@ -47,9 +47,7 @@ func TestTheEmbeddedPolicyIsShown(t *testing.T) {
 	d := newDeck(t)
 	d.line("tenant create t_acme")
 	got := d.object("policy show default")
-	if got["policy_id"] != "default" || got["status"] != "active" || !strings.Contains(got["source"].(string), "rules:") {
-		t.Errorf("policy default: %v", got)
-	}
+	expect.True(t, got["policy_id"] == "default" && got["status"] == "active" && strings.Contains(got["source"].(string), "rules:"), "policy default: %v", got)
 }
 
 func TestAStateAndAPlanAreReadByPeople(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 
 func worktrees(t testing.TB, sup *cell.Supervisor, dir string) tree.Driver {
 	t.Helper()
-	d := expect.Of(driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")}))(t)
-	return d
+	return expect.Of(driver.New(driver.Options{Cells: sup, Dir: filepath.Join(dir, "trees"), Kept: filepath.Join(dir, "kept")}))(t)
 }
 
 // repository makes one with a commit, and a remote.

@@ -192,9 +192,7 @@ func TestEndlessOutputIsRefused(t *testing.T) {
 		d.no(d.eng.Tasks.AppendLog(t.Context(), by, tk, many))
 	}
 	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", tk})
-	if code != 1 || len(out) > command.MaxCapture || !strings.Contains(stderr, "more than") {
-		t.Errorf("exit %d, %d bytes, %s", code, len(out), stderr)
-	}
+	expect.True(t, code == 1 && len(out) <= command.MaxCapture && strings.Contains(stderr, "more than"), "exit %d, %d bytes, %s", code, len(out), stderr)
 }
 
 func TestRolesBoundWhatADoorMayDo(t *testing.T) {

@@ -3,6 +3,8 @@ package command_test
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestWhatAChangeCameToIsASentence(t *testing.T) {
@@ -22,8 +24,6 @@ func TestWhatAChangeCameToIsASentence(t *testing.T) {
 		{"session list -o sentence", "SESSION"},
 	} {
 		out := d.line(c.line)
-		if c.want != "SESSION" && strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, c.want) {
-			t.Errorf("%s: %q, want %q", c.line, out, c.want)
-		}
+		expect.True(t, (c.want == "SESSION" || strings.Count(out, "\n") == 1) && strings.HasPrefix(out, c.want), "%s: %q, want %q", c.line, out, c.want)
 	}
 }

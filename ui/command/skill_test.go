@@ -43,9 +43,8 @@ func (w *walk) skills() {
 		expect.True(t, len(got) == want, "%s: %v", line, got)
 	}
 	w.text("skill list", "SKILL", "navigate", "1.0.0 (older)", "1.10.0", "builtin", "motion", "does detect")
-	if got := w.do("skill show navigate"); got["version"] != "1.10.0" || got["timeout"] != 30.0 || len(str(got["digest"])) != 64 || got["parameters_schema"] == nil {
-		t.Errorf("show: %v", got)
-	}
+	got = w.do("skill show navigate")
+	expect.True(t, got["version"] == "1.10.0" && got["timeout"] == 30.0 && len(str(got["digest"])) == 64 && got["parameters_schema"] != nil, "show: %v", got)
 	w.text("skill show navigate@1.0.0", "parameters_schema", "⟨ESC⟩")
 	if got := w.objects("skill order detect"); len(got) != 2 || got[0]["name"] != "navigate" || got[0]["version"] != "1.10.0" || got[1]["name"] != "detect" || got[1]["position"] != 2.0 {
 		t.Errorf("order: %v", got)
@@ -136,9 +135,8 @@ func TestASwarmFileBringsSkills(t *testing.T) {
 	_, message, _ = d.fails(1, "up bad")
 	expect.True(t, strings.Contains(message, "bad/swarm.yaml:5: skills[1]: can't read "+d.dir+"/bad/none.yaml: no such file"), "%s", message)
 	d.write("bad/swarm.yaml", "sessions:\n  - name: night\nskills: [lib]\n")
-	if _, message, _ := d.fails(1, "up bad"); !strings.Contains(message, `lib/grab.yaml:5: dependencies[0]: "nowhere" is not allowed; allowed: a skill that is loaded`) {
-		t.Errorf("%s", message)
-	}
+	_, message, _ = d.fails(1, "up bad")
+	expect.True(t, strings.Contains(message, `lib/grab.yaml:5: dependencies[0]: "nowhere" is not allowed; allowed: a skill that is loaded`), "%s", message)
 	all := d.objects("session list --match night")
 	expect.True(t, len(all) == 0, "a refused file made %v", all)
 }

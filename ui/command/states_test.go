@@ -63,8 +63,7 @@ func TestACardIsOpenWhileTheStateBeforeItsCallIsCopied(t *testing.T) {
 
 	began := <-h.began
 	asked := d.untilIt("approval list --open", "one is open", func(a map[string]any) bool { return a["approval_id"] != nil })
-	created, err := time.Parse(time.RFC3339Nano, str(asked["created_at"]))
-	d.no(err)
+	created := expect.Of(time.Parse(time.RFC3339Nano, str(asked["created_at"])))(d.t)
 	if late := created.Sub(began); late >= resource.Patience { // then the engine waits no longer for the state
 		t.Errorf("the approval is %v younger than the copy: it waited for that", late)
 	}

@@ -80,9 +80,7 @@ func TestASkillThatFailsIsToldByTheExitCode(t *testing.T) {
 	d.write("reach.yaml", strings.Replace(reachFile, "runner:", "returns_schema: {type: object, required: [done]}\nrunner:", 1))
 	d.line("skill load reach.yaml")
 	code, out, _ := d.run("skill", "invoke", "reach", "--params", `{"to":"x"}`, "--wait", "-o", "json")
-	if code != command.ExitFailed || !strings.Contains(out, `"state":"failed"`) || !strings.Contains(out, "result.done") {
-		t.Errorf("exit %d: %s", code, out)
-	}
+	expect.True(t, code == command.ExitFailed && strings.Contains(out, `"state":"failed"`) && strings.Contains(out, "result.done"), "exit %d: %s", code, out)
 	d.write("many.yaml", "- {skill: reach, params: {to: a}}\n")
 	code, out, _ = d.run("subagent", "run-parallel", "many.yaml", "--wait")
 	expect.True(t, code == command.ExitFailed && strings.Contains(out, "failed"), "exit %d: %s", code, out)

@@ -155,8 +155,7 @@ skills:
 // quickstart applies the example in the deck's directory.
 func (d *deck) quickstart() {
 	d.t.Helper()
-	dir, err := examples.Extract("quickstart", filepath.Join(d.dir, "examples"))
-	d.no(err)
+	dir := expect.Of(examples.Extract("quickstart", filepath.Join(d.dir, "examples")))(d.t)
 	d.line("up " + core.Quote(dir))
 }
 
@@ -177,13 +176,11 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	note := filepath.Join(d.dir, "swarmdeck-notes.txt")
 	task := str(d.object("agent history scribe")["task_id"])
 	open := d.until("approval list --open", "status", "open")
-	if _, err := os.Stat(note); err == nil {
-		t.Fatal("the scribe wrote before it was allowed to")
-	}
+	_, err := os.Stat(note)
+	expect.Must(t, err != nil, "the scribe wrote before it was allowed to")
 	d.line("approval deny " + str(open["approval_id"]) + " --reason 'not now'")
 	expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded", "denials", 1.0)
-	_, err := os.Stat(note)
-	expect.Fails(t, err, "the scribe wrote although it was denied")
+	expect.Fails(t, expect.Fault(os.Stat(note)), "the scribe wrote although it was denied")
 
 	d.until("agent show scribe", "status", "idle")
 	task = str(d.object("agent assign scribe 'try again'")["task_id"])
@@ -194,8 +191,7 @@ func TestTheQuickstartSwarmWorks(t *testing.T) {
 	expect.Row(t, d.object("task wait "+task+" --timeout 20s"), "status", "succeeded")
 	got, err := os.ReadFile(filepath.Join(d.dir, "my notes.txt"))
 	expect.True(t, err == nil && string(got) == content, "wrote %q, %v; approved was %q", got, err, content)
-	_, err = os.Stat(note)
-	expect.Fails(t, err, "the scribe wrote what it asked for and not what was approved")
+	expect.Fails(t, expect.Fault(os.Stat(note)), "the scribe wrote what it asked for and not what was approved")
 	d.line("audit verify")
 	d.line("audit reconcile")
 }

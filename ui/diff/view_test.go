@@ -189,9 +189,8 @@ func TestHunksAndFilesAreFound(t *testing.T) {
 		v.Do(a)
 		got = append(got, where())
 	}
-	if want := "0.0 0.1 1.-1 4.0 1.-1 0.1 1.-1 2.-1 1.-1"; strings.Join(got, " ") != want {
-		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
-	}
+	want := "0.0 0.1 1.-1 4.0 1.-1 0.1 1.-1 2.-1 1.-1"
+	expect.True(t, strings.Join(got, " ") == want, "got  %s\nwant %s", strings.Join(got, " "), want)
 }
 
 // BenchmarkFirstScreen opens a stored diff of 1,000,000 lines and draws its first screen:

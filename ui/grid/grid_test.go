@@ -92,9 +92,8 @@ func TestSelectionFollowsTheID(t *testing.T) {
 	expect.True(t, id == "t_50", "after a sort: %s", id)
 	at := g.Index()
 	src.ids = slices.DeleteFunc(src.ids, func(id string) bool { return id == "t_50" })
-	if id, _ := g.Selected(); id != "t_49" || g.Index() != at {
-		t.Errorf("after a deletion: %s at %d, was %d", id, g.Index(), at)
-	}
+	id, _ = g.Selected()
+	expect.True(t, id == "t_49" && g.Index() == at, "after a deletion: %s at %d, was %d", id, g.Index(), at)
 	src.ids = nil
 	_, ok := g.Selected()
 	expect.True(t, !ok && g.Index() == -1, "an empty list has a selection")
@@ -136,9 +135,7 @@ func TestPaging(t *testing.T) {
 	}{
 		{"down", 1}, {"half-down", 6}, {"page-down", 16}, {"bottom", 99}, {"down", 99}, {"page-up", 89}, {"half-up", 84}, {"top", 0}, {"up", 0},
 	} {
-		if !g.Do(tt.action) || g.Index() != tt.want {
-			t.Errorf("%s goes to %d, want %d", tt.action, g.Index(), tt.want)
-		}
+		expect.True(t, g.Do(tt.action) && g.Index() == tt.want, "%s goes to %d, want %d", tt.action, g.Index(), tt.want)
 	}
 	expect.True(t, !g.Do("dance"), "it dances")
 }

@@ -12,8 +12,7 @@ import (
 
 func load(t *testing.T, user string) *keymap.Keymap {
 	t.Helper()
-	m := expect.Of(keymap.Load([]byte(user), "keys.toml", keymap.Words()))(t)
-	return m
+	return expect.Of(keymap.Load([]byte(user), "keys.toml", keymap.Words()))(t)
 }
 
 func bind(scope, key, action string) string {
@@ -138,9 +137,7 @@ func TestMistakesAreRefusedWithFileAndLine(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := keymap.Load([]byte(tt.file), "keys.toml", words)
-			if err == nil || !strings.Contains(err.Error(), tt.want) && tt.name != "control character in help" {
-				t.Fatalf("got %v, want %q", err, tt.want)
-			}
+			expect.Must(t, err != nil && (strings.Contains(err.Error(), tt.want) || tt.name == "control character in help"), "got %v, want %q", err, tt.want)
 			expect.Must(t, !strings.ContainsAny(err.Error(), "\x1b\n"), "the message holds control characters: %q", err)
 		})
 	}

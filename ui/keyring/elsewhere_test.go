@@ -80,7 +80,7 @@ func TestAStatementIsSignedAtTheOtherEnd(t *testing.T) {
 			}
 			armored, err := keyring.Ask(here, c.text, keys)
 			if c.want != "" {
-				expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s %v", armored, err)
+				expect.Says(t, err, c.want, armored)
 				return
 			}
 			expect.No(t, err)

@@ -129,9 +129,7 @@ func TestKeysAreDeadAfterAnUnaskedOverlay(t *testing.T) {
 	_, taken := s.Update(press("y"), now.Add(299*time.Millisecond))
 	expect.Must(t, taken && len(got) == 0 && s.Len() == 1, "a key in the dead time did %v", got)
 	s.Update(press("y"), now.Add(overlay.DeadTime))
-	if len(got) != 1 || got[0] != overlay.Yes || s.Len() != 0 {
-		t.Fatalf("got %v, %d open", got, s.Len())
-	}
+	expect.Must(t, len(got) == 1 && got[0] == overlay.Yes && s.Len() == 0, "got %v, %d open", got, s.Len())
 	_, taken = s.Update(press("y"), now)
 	expect.Must(t, !taken, "an empty stack took a key")
 }
@@ -146,9 +144,7 @@ func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
 	expect.Is(t, p.Input.Value(), "", "the lower one got")
 	s.Update(press("esc"), time.Time{})
 	s.Update(press("k"), time.Time{})
-	if s.Len() != 1 || p.Input.Value() != "k" {
-		t.Errorf("%d open, value %q", s.Len(), p.Input.Value())
-	}
+	expect.True(t, s.Len() == 1 && p.Input.Value() == "k", "%d open, value %q", s.Len(), p.Input.Value())
 	_, taken := s.Update(tea.WindowSizeMsg{}, time.Time{})
 	expect.True(t, !taken, "a message that is no key was taken")
 }
@@ -192,9 +188,7 @@ func TestInputEdits(t *testing.T) {
 func TestEditorShowsHiddenCharactersAsEscapes(t *testing.T) {
 	e := overlay.NewEditor("Arguments", "{\n\t\"a\": \"x\u202ey\U000E0041\u200b\"\n}", nil)
 	want := "{\n  \"a\": \"x\\u202ey\\udb40\\udc41\\u200b\"\n}"
-	if e.Value() != want {
-		t.Fatalf("got %q, want %q", e.Value(), want)
-	}
+	expect.Must(t, e.Value() == want, "got %q, want %q", e.Value(), want)
 	a := keys(e, "ctrl+x")
 	expect.Must(t, a.Kind == overlay.Submit && a.Text == want, "got %+v", a)
 }
@@ -209,9 +203,8 @@ func TestEditorEdits(t *testing.T) {
 	keys(e, "right", "enter", "space", "space")
 	e.Update(tea.PasteMsg{Content: "\"a\": 1,\n\"b\": 2"})
 	keys(e, "enter", "backspace")
-	if want := "{\n  \"a\": 1,\n\"b\": 2}"; e.Value() != want {
-		t.Fatalf("got %q, want %q", e.Value(), want)
-	}
+	want := "{\n  \"a\": 1,\n\"b\": 2}"
+	expect.Must(t, e.Value() == want, "got %q, want %q", e.Value(), want)
 	a := keys(e, "esc")
 	expect.Must(t, a.Kind == overlay.None && strings.Contains(shown(e, 60, 14), "drops the changes"), "esc over changes gives %v", a)
 	keys(e, "end", "x")
@@ -281,16 +274,12 @@ func TestPaletteCompletesTheLastWord(t *testing.T) {
 	out := shown(p, 60, 10)
 	expect.Must(t, strings.Contains(out, "give work") && !strings.Contains(out, "stale"), "the screen is\n%s", out)
 	keys(p, "tab", "tab")
-	if p.Input.Value() != "task delete" {
-		t.Fatalf("two tabs give %q", p.Input.Value())
-	}
-	if a := keys(p, "esc"); a.Kind != overlay.Complete || p.Input.Value() != "task d" {
-		t.Fatalf("esc gives %+v and %q", a, p.Input.Value())
-	}
+	expect.Must(t, p.Input.Value() == "task delete", "two tabs give %q", p.Input.Value())
+	a = keys(p, "esc")
+	expect.Must(t, a.Kind == overlay.Complete && p.Input.Value() == "task d", "esc gives %+v and %q", a, p.Input.Value())
 	p.SetCandidates("task d", []overlay.Candidate{{Text: "dispatch"}})
-	if a := keys(p, "tab"); a.Kind != overlay.Complete || p.Input.Value() != "task dispatch " {
-		t.Fatalf("one candidate gives %+v and %q", a, p.Input.Value())
-	}
+	a = keys(p, "tab")
+	expect.Must(t, a.Kind == overlay.Complete && p.Input.Value() == "task dispatch ", "one candidate gives %+v and %q", a, p.Input.Value())
 	a = keys(p, "enter")
 	expect.Must(t, a.Kind == overlay.Submit && a.Text == "task dispatch", "got %+v", a)
 }
@@ -300,50 +289,39 @@ func TestATabBeforeTheCandidatesCountsWhenTheyCome(t *testing.T) {
 	a := keys(p, "tab")
 	expect.True(t, a.Kind == overlay.Complete, "a tab without candidates gives %v", a)
 	two := []overlay.Candidate{{Text: "dispatch"}, {Text: "delete"}}
-	if a := p.SetCandidates("task d", two); a.Kind != overlay.None || p.Input.Value() != "task dispatch" {
-		t.Errorf("then the line is %q, %v", p.Input.Value(), a)
-	}
+	a = p.SetCandidates("task d", two)
+	expect.True(t, a.Kind == overlay.None && p.Input.Value() == "task dispatch", "then the line is %q, %v", p.Input.Value(), a)
 	p = overlay.NewPalette("task d", nil)
 	keys(p, "shift+tab")
-	if p.SetCandidates("task d", two); p.Input.Value() != "task delete" {
-		t.Errorf("backwards the line is %q", p.Input.Value())
-	}
+	p.SetCandidates("task d", two)
+	expect.True(t, p.Input.Value() == "task delete", "backwards the line is %q", p.Input.Value())
 	p = overlay.NewPalette("task d", nil)
 	keys(p, "tab")
-	if a := p.SetCandidates("task d", two[:1]); a.Kind != overlay.Complete || p.Input.Value() != "task dispatch " {
-		t.Errorf("the only one gives %q, %v", p.Input.Value(), a)
-	}
+	a = p.SetCandidates("task d", two[:1])
+	expect.True(t, a.Kind == overlay.Complete && p.Input.Value() == "task dispatch ", "the only one gives %q, %v", p.Input.Value(), a)
 	for name, k := range map[string]string{"typing": "e", "going back": "backspace"} {
 		p = overlay.NewPalette("task d", nil)
 		keys(p, "tab", k)
 		line := p.Input.Value()
-		if p.SetCandidates(line, two); p.Input.Value() != line {
-			t.Errorf("after %s the tab still counts: %q", name, p.Input.Value())
-		}
+		p.SetCandidates(line, two)
+		expect.True(t, p.Input.Value() == line, "after %s the tab still counts: %q", name, p.Input.Value())
 	}
 	p = overlay.NewPalette("task d", nil)
 	keys(p, "tab")
 	p.SetCandidates("task d", nil)
-	if p.SetCandidates("task d", two); p.Input.Value() != "task d" {
-		t.Errorf("a tab that found nothing still counts: %q", p.Input.Value())
-	}
+	p.SetCandidates("task d", two)
+	expect.True(t, p.Input.Value() == "task d", "a tab that found nothing still counts: %q", p.Input.Value())
 }
 
 func TestPaletteRecallsLinesThatBeginAlike(t *testing.T) {
 	p := overlay.NewPalette("", []string{"task list", "agent list", "task why t_1"})
 	typed(p, "task")
 	keys(p, "up", "up")
-	if p.Input.Value() != "task list" {
-		t.Fatalf("got %q", p.Input.Value())
-	}
+	expect.Must(t, p.Input.Value() == "task list", "got %q", p.Input.Value())
 	keys(p, "up", "down")
-	if p.Input.Value() != "task why t_1" {
-		t.Fatalf("got %q", p.Input.Value())
-	}
+	expect.Must(t, p.Input.Value() == "task why t_1", "got %q", p.Input.Value())
 	keys(p, "down")
-	if p.Input.Value() != "task" {
-		t.Fatalf("got %q", p.Input.Value())
-	}
+	expect.Must(t, p.Input.Value() == "task", "got %q", p.Input.Value())
 }
 
 func TestToasts(t *testing.T) {

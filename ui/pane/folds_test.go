@@ -138,17 +138,13 @@ func TestALargeDocumentStartsFolded(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", p.Lines(), drawn(p))
 	}
 	do(t, p, "down", "fold")
-	if p.Lines() != 4+foldMembers+2 {
-		t.Fatalf("%d lines", p.Lines())
-	}
+	expect.Must(t, p.Lines() == 4+foldMembers+2, "%d lines", p.Lines())
 	do(t, p, "bottom", "up", "up", "up", "fold") // the line that says how many more
 	if p.Lines() != 4+2*foldMembers+2 {
 		t.Fatalf("%d lines:\n%s", p.Lines(), drawn(p))
 	}
 	do(t, p, "top", "fold-all", "fold-all")
-	if p.Lines() > foldMost+foldMembers {
-		t.Fatalf("%d lines are open", p.Lines())
-	}
+	expect.Must(t, p.Lines() <= foldMost+foldMembers, "%d lines are open", p.Lines())
 }
 
 func TestWhatIsNoJSONIsShownAsText(t *testing.T) {

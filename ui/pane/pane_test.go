@@ -54,9 +54,7 @@ func TestThePagerReadsOnlyTheWindow(t *testing.T) {
 	for _, b := range bodies(p.Refresh(fetch, 0, 40)) {
 		p.Take(b, 0, 40)
 	}
-	if p.Len() != n || len(reads) != 1 {
-		t.Fatalf("%d rows after pages %v", p.Len(), reads)
-	}
+	expect.Must(t, p.Len() == n && len(reads) == 1, "%d rows after pages %v", p.Len(), reads)
 	_, ok := p.At(500_000)
 	expect.Must(t, !ok, "a row is there that was never read")
 	for _, b := range bodies(p.Need(fetch, 499_990, 40)) {
@@ -98,9 +96,7 @@ func TestAFailedReadIsKeptAsTheReason(t *testing.T) {
 		return core.Page[int]{}, errors.New("disk gone")
 	}
 	p.Take(bodies(p.Refresh(broken, 0, 10))[0], 0, 10)
-	if p.Err() == nil || p.Err().Error() != "disk gone" {
-		t.Fatalf("error %v", p.Err())
-	}
+	expect.Must(t, p.Err() != nil && p.Err().Error() == "disk gone", "error %v", p.Err())
 }
 
 // oneLog are logs of one stream.

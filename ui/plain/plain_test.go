@@ -157,9 +157,8 @@ func (d *desk) ends(code int) {
 	case <-time.After(2 * time.Minute):
 		d.t.Fatal("it goes on after the end of the input")
 	}
-	if out := d.out.String(); strings.ContainsFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f || r == 0x202e }) {
-		d.t.Errorf("not plain text: %q", out)
-	}
+	out := d.out.String()
+	expect.True(d.t, !strings.ContainsFunc(out, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f || r == 0x202e }), "not plain text: %q", out)
 }
 
 const risky = `task dispatch --kind exec.run --input '{"argv":["rm","-r","x\u202ey"]}'`
@@ -214,8 +213,7 @@ func TestManyEndsAreCounted(t *testing.T) {
 	d.hears("emergency stop: on")
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
 	for range 300 {
-		_, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["echo"]}`)})
-		expect.No(t, err)
+		expect.Of(d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["echo"]}`)}))(t)
 	}
 	d.says("estop off --reason go")
 	d.hears("and more tasks ended: ")
@@ -265,8 +263,7 @@ func TestAnEditedApprovalRunsTheEditedArguments(t *testing.T) {
 func TestReadOnlyAnswersNothing(t *testing.T) {
 	d := sit(t, true)
 	by := core.Caller{Tenant: tenant, Name: "grace", Kind: core.Operator, Door: core.DoorSSH}
-	_, err := d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)})
-	expect.No(t, err)
+	expect.Of(d.eng.Swarm.Dispatch(t.Context(), by, swarm.Dispatch{Kind: "exec.run", Input: core.Raw(`{"argv":["rm","-r","x"]}`)}))(t)
 	d.hears("waits: run rm -r x")
 	d.says("answer")
 	d.hears("read-only: approvals can't be answered")
@@ -292,10 +289,5 @@ func TestMistakesAreToldAndNothingElseHappens(t *testing.T) {
 func TestAnEndlessLineIsRefused(t *testing.T) {
 	d := sit(t, false)
 	go io.WriteString(d.in, strings.Repeat("x", 3<<20)) //nolint:errcheck // it is cut off
-	select {
-	case err := <-d.over:
-		expect.True(t, err != nil && strings.Contains(err.Error(), "too long"), "%v", err)
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it goes on")
-	}
+	expect.Says(t, expect.From(t, d.over, "it goes on"), "too long")
 }

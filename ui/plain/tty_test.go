@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestKeysMakeLines(t *testing.T) {
@@ -42,8 +44,6 @@ func FuzzKeys(f *testing.F) {
 				typing.line = typing.line[:0]
 			}
 		}
-		if strings.ContainsAny(shown.String(), "\x1b\x00\u202e\u009b") {
-			t.Errorf("%q shows %q", keys, shown.String())
-		}
+		expect.True(t, !strings.ContainsAny(shown.String(), "\x1b\x00\u202e\u009b"), "%q shows %q", keys, shown.String())
 	})
 }

@@ -31,12 +31,10 @@ func whole(t *testing.T, c *screen.Canvas) {
 		t.Fatalf("%d rows, want %d", len(rows), c.H())
 	}
 	for y, row := range rows {
-		if got := ansi.StringWidth(row); got != c.W() {
-			t.Fatalf("row %d is %d cells wide, want %d: %q", y, got, c.W(), row)
-		}
-		if got := ansi.StringWidthWc(row); got != c.W() {
-			t.Fatalf("row %d is %d wcwidth cells wide, want %d: %q", y, got, c.W(), row)
-		}
+		got := ansi.StringWidth(row)
+		expect.Must(t, got == c.W(), "row %d is %d cells wide, want %d: %q", y, got, c.W(), row)
+		got = ansi.StringWidthWc(row)
+		expect.Must(t, got == c.W(), "row %d is %d wcwidth cells wide, want %d: %q", y, got, c.W(), row)
 	}
 }
 

@@ -57,9 +57,7 @@ func TestAnyDrawingKeepsTheRowsWhole(t *testing.T) {
 			}
 		}
 		for y, row := range c.Roles() {
-			if len(row) > c.W() {
-				t.Fatalf("roles of row %d are %d long on %d", y, len(row), c.W())
-			}
+			expect.Must(t, len(row) <= c.W(), "roles of row %d are %d long on %d", y, len(row), c.W())
 		}
 		if x, y, ok := c.Cursor(); ok && !c.Bounds().Contains(x, y) {
 			t.Fatalf("cursor at %d,%d", x, y)

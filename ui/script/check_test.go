@@ -1,7 +1,6 @@
 package script
 
 import (
-	"strings"
 	"testing"
 
 	"swarmdeck/expect"
@@ -20,8 +19,7 @@ func TestAnUnknownWordIsFoundBeforeAnythingRuns(t *testing.T) {
 		"[short] version\n":                              "t:1: [short]: is known to tests only",
 		"version\r\nnope":                                `t:2: unknown word "nope"`,
 	} {
-		err := (&run{name: "t", outer: &command.Env{}}).check(script)
-		expect.Is(t, errText(err), want, script)
+		expect.Is(t, errText((&run{name: "t", outer: &command.Env{}}).check(script)), want, script)
 	}
 }
 
@@ -55,8 +53,7 @@ func TestATaskThatIsOverOtherwiseIsNotWaitedFor(t *testing.T) {
 	if ok, err := matches("task", []byte(record), []string{"status=failed", "attempt=2"}); !ok || err != nil {
 		t.Errorf("%v %v", ok, err)
 	}
-	_, err := matches("task", []byte(record), []string{"status=succeeded"})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "it is over: status=failed error_code=killed"), "%v", err)
+	expect.Says(t, expect.Fault(matches("task", []byte(record), []string{"status=succeeded"})), "it is over: status=failed error_code=killed")
 	ok, err := matches("task", []byte(`{"status":"running"}`), []string{"status=succeeded"})
 	expect.True(t, !ok && err == nil, "%v %v", ok, err)
 	ok, err = matches("agent", []byte(`{"status":"busy","waiting":"ap_1"}`), []string{"status=waiting for you"})

@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"testing"
-	"time"
 
 	"swarmdeck/expect"
 	"swarmdeck/ui/serve"
@@ -15,11 +14,6 @@ func TestAServerThatHasHardlyBegunCloses(t *testing.T) {
 		r := newRoom(t, serve.Options{})
 		closed := make(chan error, 1)
 		go func() { closed <- r.server.Close() }()
-		select {
-		case err := <-closed:
-			expect.No(t, err)
-		case <-time.After(2 * time.Minute):
-			t.Fatal("it does not close")
-		}
+		expect.No(t, expect.From(t, closed, "it does not close"))
 	}
 }

@@ -39,8 +39,7 @@ func newKey(t *testing.T) gossh.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	expect.No(t, err)
-	signer := expect.Of(gossh.NewSignerFromKey(key))(t)
-	return signer
+	return expect.Of(gossh.NewSignerFromKey(key))(t)
 }
 
 func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
@@ -114,8 +113,7 @@ func (g *gate) dial(from string, key gossh.Signer) (*gossh.Client, error) {
 
 func (g *gate) enter(from string) *gossh.Client {
 	g.t.Helper()
-	c := expect.Of(g.dial(from, g.key))(g.t)
-	return c
+	return expect.Of(g.dial(from, g.key))(g.t)
 }
 
 // run runs a line and returns its exit code and what was told beside it.
@@ -197,8 +195,7 @@ func TestOneAddressTakesNoMoreConnectionsThanItMay(t *testing.T) {
 	g := newGate(t, serve.Options{Limits: serve.Limits{PerAddress: 2}}, serve.Door{})
 	first := g.enter("127.0.0.2")
 	g.enter("127.0.0.2")
-	_, err := g.dial("127.0.0.2", g.key)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "too many connections from 127.0.0.2"), "one too many was told %v", err)
+	expect.Says(t, expect.Fault(g.dial("127.0.0.2", g.key)), "too many connections from 127.0.0.2", "one too many was told")
 	expect.Is(t, g.count(serve.TooMany), 1, "it was not counted")
 	g.enter("127.0.0.1") // of others as before
 	first.Close()
@@ -231,9 +228,7 @@ func TestATerminalWithoutAKeyIsClosedAndTold(t *testing.T) {
 	terminal, told := g.stay(c, true)
 	err := terminal.Wait()
 	var exit *gossh.ExitError
-	if !errors.As(err, &exit) || exit.ExitStatus() == 0 || !strings.Contains(told.String(), "without a key") {
-		t.Errorf("%v, %q", err, told.String())
-	}
+	expect.True(t, errors.As(err, &exit) && exit.ExitStatus() != 0 && strings.Contains(told.String(), "without a key"), "%v, %q", err, told.String())
 	err = command.Signal(gossh.SIGINT)
 	expect.True(t, err == nil && command.Wait() == nil, "a command was closed too: %v", err)
 }
@@ -243,9 +238,8 @@ func TestWhoIsSentAwayIsToldWhy(t *testing.T) {
 	g := newGate(t, serve.Options{}, serve.Door{Follow: func(serve.Who, <-chan struct{}) <-chan struct{} { return gone }})
 	s, told := g.stay(g.enter("127.0.0.1"), false)
 	close(gone)
-	if err := s.Wait(); err == nil || !strings.Contains(told.String(), "connect again") {
-		t.Errorf("%v, %q", err, told.String())
-	}
+	err := s.Wait()
+	expect.True(t, err != nil && strings.Contains(told.String(), "connect again"), "%v, %q", err, told.String())
 }
 
 // TestOutputThatIsNotReadEndsTheConnection has a client take nothing, which
@@ -263,12 +257,7 @@ func TestOutputThatIsNotReadEndsTheConnection(t *testing.T) {
 	go gossh.DiscardRequests(reqs)
 	ok, err := ch.SendRequest("exec", true, gossh.Marshal(struct{ Line string }{"flood"}))
 	expect.Must(t, ok && err == nil, "%v %v", ok, err)
-	select {
-	case err := <-ended:
-		expect.Fails(t, err, "all was written")
-	case <-time.After(2 * time.Minute):
-		t.Error("the command waits on")
-	}
+	expect.Fails(t, expect.From(t, ended, "the command waits on"), "all was written")
 }
 
 func TestCloseDoesNotWaitForWhoHeedsNothing(t *testing.T) {
@@ -282,12 +271,7 @@ func TestCloseDoesNotWaitForWhoHeedsNothing(t *testing.T) {
 	g.stay(g.enter("127.0.0.1"), false)
 	closed := make(chan error, 1)
 	go func() { closed <- g.server.Close() }()
-	select {
-	case err := <-closed:
-		expect.True(t, err != nil && strings.Contains(err.Error(), "1 sessions go on"), "%v", err)
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it waits")
-	}
+	expect.Says(t, expect.From(t, closed, "it waits"), "1 sessions go on")
 }
 
 // TestAnEngineThatDoesNotAnswerIsNamed has a listener that accepts, as the
@@ -325,12 +309,7 @@ func TestAnInterruptIsHeededThoughTheEngineIsNot(t *testing.T) {
 		_, err := r.attach(ctx, serve.Attachment{Patience: time.Second})
 		done <- err
 	}()
-	select {
-	case err := <-done:
-		expect.Err(t, err, context.Canceled)
-	case <-time.After(2 * time.Minute):
-		t.Error("it waits for ever")
-	}
+	expect.Err(t, expect.From(t, done, "it waits for ever"), context.Canceled)
 }
 
 // TestAThousandSessionsLeaveNothing opens and closes them in batches.

@@ -112,9 +112,7 @@ func TestACommandIsCarriedOutByTheOwner(t *testing.T) {
 	s.Stdin = strings.NewReader(big)
 	err := s.Run(`task "show me"`)
 	var exit *gossh.ExitError
-	if !errors.As(err, &exit) || exit.ExitStatus() != 7 || errs.String() != "beside it" {
-		t.Errorf("%v, %q", err, errs.String())
-	}
+	expect.True(t, errors.As(err, &exit) && exit.ExitStatus() == 7 && errs.String() == "beside it", "%v, %q", err, errs.String())
 	want := `["task" "show me"] for bob of t_acme as approver from 192.0.2.1 by deck1, LANG=` + "\n"
 	if got := out.String(); got != want+big {
 		t.Errorf("%d bytes, %q", len(got), got[:min(len(got), 200)])
@@ -182,9 +180,8 @@ func TestATerminalIsTheOwnersBytesAndSizes(t *testing.T) {
 		expect.Is(t, <-sizes, want)
 	}
 	expect.No(t, s.Wait())
-	if want := "\x1b[?1049h\x1b[Hone\r\ntwo\r\n\r\r\nsized\r\nsized\x1b[?1049l"; out.String() != want {
-		t.Errorf("%q\nwant %q", out.String(), want)
-	}
+	want := "\x1b[?1049h\x1b[Hone\r\ntwo\r\n\r\r\nsized\r\nsized\x1b[?1049l"
+	expect.True(t, out.String() == want, "%q\nwant %q", out.String(), want)
 }
 
 // TestAScreenWaitsForTheTerminalBehindIt has a terminal that takes nothing: the
@@ -237,12 +234,7 @@ func TestAScreenWaitsForTheTerminalBehindIt(t *testing.T) {
 		t.Fatal("it never waits")
 	}
 	close(answer)
-	select {
-	case code := <-ended:
-		expect.Is(t, code, 0, "exit")
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it waits on")
-	}
+	expect.Is(t, expect.From(t, ended, "it waits on"), 0, "exit")
 }
 
 func TestTheOwnerHasAnswersSignedWhereTheOperatorSits(t *testing.T) {
@@ -335,9 +327,8 @@ func TestTheOwnersEndIsWhatAnEnginesIs(t *testing.T) {
 	err := <-local
 	expect.True(t, errors.Is(err, serve.ErrGone) && !errors.Is(err, serve.ErrUnbegun), "%v", err)
 	var missing *gossh.ExitMissingError
-	if err := s.Wait(); !errors.As(err, &missing) || out.String() != "begun" {
-		t.Errorf("%v, %q", err, out.String())
-	}
+	err = s.Wait()
+	expect.True(t, errors.As(err, &missing) && out.String() == "begun", "%v, %q", err, out.String())
 }
 
 func TestWhatEndsASessionEndsItAtTheOwnerToo(t *testing.T) {

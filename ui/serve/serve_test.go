@@ -116,9 +116,8 @@ func TestMoreSessionsThanAllowedAreRefused(t *testing.T) {
 	}()
 	<-held
 	var errs bytes.Buffer
-	if code, err := r.attach(t.Context(), serve.Attachment{Stderr: &errs}); code != 75 || err != nil || !strings.Contains(errs.String(), "too many") {
-		t.Errorf("exit %d, %v, %s", code, err, errs.String())
-	}
+	code, err := r.attach(t.Context(), serve.Attachment{Stderr: &errs})
+	expect.True(t, code == 75 && err == nil && strings.Contains(errs.String(), "too many"), "exit %d, %v, %s", code, err, errs.String())
 	cancel()
 	<-done
 }
@@ -168,10 +167,8 @@ func TestOutputThatCantBeWrittenEndsTheCommand(t *testing.T) {
 func TestADirectoryThatOthersMayEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	expect.No(t, os.Mkdir(dir, 0o755))
-	_, err := serve.Listen(filepath.Join(dir, "s.sock"))
-	expect.True(t, err != nil && strings.Contains(err.Error(), "0700"), "listened: %v", err)
-	_, err = serve.Dial(t.Context(), filepath.Join(dir, "s.sock"))
-	expect.True(t, err != nil && strings.Contains(err.Error(), "0700"), "dialled: %v", err)
+	expect.Says(t, expect.Fault(serve.Listen(filepath.Join(dir, "s.sock"))), "0700", "listened")
+	expect.Says(t, expect.Fault(serve.Dial(t.Context(), filepath.Join(dir, "s.sock"))), "0700", "dialled")
 }
 
 func TestASocketLeftByAKilledEngineIsReplaced(t *testing.T) {
@@ -197,8 +194,7 @@ func TestHostileClientsCostNothingThatStays(t *testing.T) {
 	}})
 	before := runtime.NumGoroutine()
 	dial := func() net.Conn {
-		conn := expect.Of(serve.Dial(t.Context(), r.path))(t)
-		return conn
+		return expect.Of(serve.Dial(t.Context(), r.path))(t)
 	}
 	for range 20 {
 		conn := dial()

@@ -87,13 +87,9 @@ func TestOnlyAnEngineVouches(t *testing.T) {
 	expect.True(t, code == 1 && strings.Contains(said, "only another engine"), "exit %d, %s", code, said)
 	var errs bytes.Buffer
 	code, err := p.socket.attach(t.Context(), serve.Attachment{Line: "go", Env: []string{"SWARMDECK_SESSION_VOUCH=" + goodVouch}, Stderr: &errs})
-	if code != 1 || err != nil || !strings.Contains(errs.String(), "only another engine") {
-		t.Errorf("exit %d, %v, %s", code, err, errs.String())
-	}
-	_, err = enterAs(t, p.login.To.Address, "engine", newKey(t))
-	expect.Fails(t, err, "a stranger came in as an engine")
-	_, err = enterAs(t, p.login.To.Address, "bob", p.key)
-	expect.Fails(t, err, "an engine came in as an operator")
+	expect.True(t, code == 1 && err == nil && strings.Contains(errs.String(), "only another engine"), "exit %d, %v, %s", code, err, errs.String())
+	expect.Fails(t, expect.Fault(enterAs(t, p.login.To.Address, "engine", newKey(t))), "a stranger came in as an engine")
+	expect.Fails(t, expect.Fault(enterAs(t, p.login.To.Address, "bob", p.key)), "an engine came in as an operator")
 }
 
 // TestAnEngineTakesNoPlaceOfOthers has a door with room for three connections.

@@ -181,9 +181,8 @@ func TestBrokenTrianglesAreLeftOutAndSaid(t *testing.T) {
 	s := solid.New([]solid.Part{{Mesh: m, Role: screen.Accent}})
 	expect.Is(t, s.Note(), "6 broken triangles left out", "note is")
 	got, want := draw(60, 20, screen.Unicode(), s, solid.Look{Camera: view(t, "iso")}), draw(60, 20, screen.Unicode(), single(), solid.Look{Camera: view(t, "iso")})
-	if a, b := got.Roles(), want.Roles(); !slices.Equal(a, b) {
-		t.Errorf("the picture differs:\n%s", strings.Join(a, "\n"))
-	}
+	a, b := got.Roles(), want.Roles()
+	expect.True(t, slices.Equal(a, b), "the picture differs:\n%s", strings.Join(a, "\n"))
 }
 
 func TestFramesAllocateNothing(t *testing.T) {
@@ -206,9 +205,7 @@ func TestAngles(t *testing.T) {
 		"30,-20": "yaw 30 pitch -20", "30,20,5": "yaw 30 pitch 20 roll 5",
 	} {
 		c, err := solid.ParseAngle(text)
-		if err != nil || c.Name() != want {
-			t.Errorf("%q is %q, %v; want %q", text, c.Name(), err, want)
-		}
+		expect.True(t, err == nil && c.Name() == want, "%q is %q, %v; want %q", text, c.Name(), err, want)
 	}
 	for _, text := range []string{"", "up", "1,2,3,4", "NaN", "1e9", "1,,2"} {
 		if c, err := solid.ParseAngle(text); err == nil {

@@ -36,9 +36,8 @@ func TestAnOldTerminalGetsWhatItKnows(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if _, err := term.NewBasic(&out, "linux-16color").Write([]byte("\x1b[5G\x1b[5d\x1b[3X\x1b[3bx")); err != nil || out.String() != "\x1b[5G\x1b[5d\x1b[3Xx" {
-		t.Errorf("%q %v", out.String(), err)
-	}
+	_, err := term.NewBasic(&out, "linux-16color").Write([]byte("\x1b[5G\x1b[5d\x1b[3X\x1b[3bx"))
+	expect.True(t, err == nil && out.String() == "\x1b[5G\x1b[5d\x1b[3Xx", "%q %v", out.String(), err)
 }
 
 func FuzzAnOldTerminalGetsNothingElse(f *testing.F) {

@@ -213,9 +213,7 @@ func TestEndlessLines(t *testing.T) {
 		term.Reveal(s)
 		term.Suspicious(s)
 		for _, line := range term.Wrap(s, 80) {
-			if term.Width(line) > 80 {
-				t.Fatalf("%q is wrapped at %d", piece, term.Width(line))
-			}
+			expect.Must(t, term.Width(line) <= 80, "%q is wrapped at %d", piece, term.Width(line))
 		}
 	}
 }
@@ -232,9 +230,8 @@ func FuzzText(f *testing.F) {
 		again := term.Clean(ca)
 		expect.Must(t, again == ca, "Clean isn't stable: %q, then %q", ca, again)
 		harmless(t, term.Reveal(a))
-		if got := term.Width(a); got != term.Width(ca) {
-			t.Fatalf("Width %d, of clean text %d", got, term.Width(ca))
-		}
+		got := term.Width(a)
+		expect.Must(t, got == term.Width(ca), "Width %d, of clean text %d", got, term.Width(ca))
 		for _, cut := range []string{term.Cut(a, w), term.CutMiddle(a, w, "…"), term.CutWith(a, w, "...")} {
 			harmless(t, cut)
 			n := term.Width(cut)

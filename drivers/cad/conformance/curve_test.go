@@ -12,9 +12,7 @@ func TestCurves(t *testing.T) {
 	onEach(t, func(r *rig) {
 		p := r.do("entity.create_point", obj{"coordinates": []float64{1, 2}})
 		r.nearVector("point", p.vector("coordinates"), [3]float64{1, 2, 0}, 0)
-		if p.text("entity_id") != "point_1" || p.text("entity_type") != "point" || p.text("workspace_id") != "main" {
-			r.Errorf("%v, want point_1 of main", p)
-		}
+		expect.True(r, p.text("entity_id") == "point_1" && p.text("entity_type") == "point" && p.text("workspace_id") == "main", "%v, want point_1 of main", p)
 		r.nearVector("point of x, y, z", r.do("entity.create.point", obj{"x": 1, "y": 2, "z": 3}).vector("coordinates"), [3]float64{1, 2, 3}, 0)
 		l := r.do("entity.create_line", obj{"start": "point_1", "end": []float64{4, 6, 0}})
 		r.near("length", l.number("length"), 5, 1e-12)
@@ -56,9 +54,7 @@ func TestConstraints(t *testing.T) {
 		line("c", 0, 20, 9, 22)
 		r.do("entity.create_circle", obj{"entity_id": "o", "center": []float64{30, 0}, "radius": 3})
 		first := hold("coincident", obj{}, "a.end", "b.start")
-		if first.number("degrees_of_freedom_removed") != 2 {
-			r.Errorf("coincident removes %v degrees of freedom, want 2", first["degrees_of_freedom_removed"])
-		}
+		expect.True(r, first.number("degrees_of_freedom_removed") == 2, "coincident removes %v degrees of freedom, want 2", first["degrees_of_freedom_removed"])
 		hold("perpendicular", obj{}, "a", "b")
 		hold("parallel", obj{}, "a", "c")
 		hold("distance", obj{"distance": 12}, "a.start", "a.end")

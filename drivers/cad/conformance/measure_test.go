@@ -96,9 +96,8 @@ func TestViews(t *testing.T) {
 			for _, n := range solids[i].vector("faces") {
 				m.Faces = append(m.Faces, uint32(n))
 			}
-			if err := m.Check(); err != nil || len(m.Faces) != len(m.Triangles) {
-				r.Errorf("solid %d: %d faces of %d triangles, %v", i, len(m.Faces), len(m.Triangles), err)
-			}
+			err := m.Check()
+			expect.True(r, err == nil && len(m.Faces) == len(m.Triangles), "solid %d: %d faces of %d triangles, %v", i, len(m.Faces), len(m.Triangles), err)
 			r.near("volume of the facets", m.Properties().Volume, volume, 2e-3*volume)
 		}
 		r.refuse(env.InvalidParameter, "deflection", "view.mesh", obj{"deflection": 0})

@@ -150,9 +150,7 @@ func start(t testing.TB, k kernel, change ...func(*env.Options)) *rig {
 		f(&o)
 	}
 	e := expect.Of(env.New(t.Context(), o))(t)
-	t.Cleanup(func() {
-		expect.Is(t, e.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, e.Close(), nil) })
 	r := &rig{TB: t, kernel: k, env: e, about: e.About(), dir: o.Dir}
 	r.connect()
 	return r

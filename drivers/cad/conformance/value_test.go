@@ -137,9 +137,7 @@ func (r *rig) compare(what string, o obj, want body) {
 	r.nearVector(what+": centre", o.vector("center_of_mass"), want.center, slack)
 	r.nearVector(what+": lowest corner", o.vector("bounding_box.min"), want.low, slack)
 	r.nearVector(what+": highest corner", o.vector("bounding_box.max"), want.high, slack)
-	if o.at("topology.is_closed") != true || o.at("topology.is_manifold") != true {
-		r.Errorf("%s: topology %v, want closed and manifold", what, o["topology"])
-	}
+	expect.True(r, o.at("topology.is_closed") == true && o.at("topology.is_manifold") == true, "%s: topology %v, want closed and manifold", what, o["topology"])
 	for name, count := range map[string]float64{"face_count": want.faces, "edge_count": want.edges, "vertex_count": want.corners} {
 		got := o.number("topology." + name)
 		expect.True(r, got >= 1 && (count <= 0 || got == count), "%s: %s %g, want %g", what, name, got, count)

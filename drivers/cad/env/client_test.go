@@ -47,9 +47,7 @@ func start(t testing.TB, change ...func(*env.Options)) *client {
 		f(&o)
 	}
 	e := expect.Of(env.New(t.Context(), o))(t)
-	t.Cleanup(func() {
-		expect.Is(t, e.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, e.Close(), nil) })
 	return connect(t, e, o.Dir)
 }
 

@@ -21,9 +21,7 @@ func TestConstraintsMoveGeometry(t *testing.T) {
 	c.do("entity.create_line", `{"entity_id":"l","start":[0,0],"end":[10,0.5]}`)
 	c.do("entity.create_line", `{"entity_id":"m","start":[10.5,0],"end":[11,8]}`)
 	out := c.do("constraint.apply", `{"constraint_type":"coincident","entity_ids":["l.end","m.start"]}`)
-	if out["satisfaction_status"] != "satisfied" || out["degrees_of_freedom_removed"] != 2.0 || fmt.Sprint(out["moved"]) != "[l m]" {
-		t.Error(out)
-	}
+	expect.True(t, out["satisfaction_status"] == "satisfied" && out["degrees_of_freedom_removed"] == 2.0 && fmt.Sprint(out["moved"]) == "[l m]", "%v", out)
 	c.do("constraint.apply", `{"constraint_type":"perpendicular","entity_ids":["l","m"],"entity_id":"square"}`)
 	c.do("constraint.apply", `{"constraint_type":"distance","entity_ids":["l"],"parameters":{"distance":50},"entity_id":"long"}`)
 	c.do("constraint.apply", `{"constraint_type":"horizontal","entity_ids":["l"]}`)

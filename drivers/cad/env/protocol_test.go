@@ -322,8 +322,7 @@ func TestShutdownAnswersWhatWasAskedBefore(t *testing.T) {
 		}
 	}
 	expect.True(t, answered == 20 && ended, "%v %v", answered, ended)
-	_, err := c.out.ReadString('\n')
-	expect.Err(t, err, io.EOF, "the environment goes on")
+	expect.Err(t, expect.Fault(c.out.ReadString('\n')), io.EOF, "the environment goes on")
 }
 
 func TestAKernelOutOfMemoryRefusesAndGoesOn(t *testing.T) {

@@ -43,9 +43,7 @@ func TestARecipeKeepsItsProfileExactly(t *testing.T) {
 	checkRecipe(t, s.Op, s.Params, 0)
 	r := expect.Of(env.DecodeRecipe(s))(t)
 	back, err := r.(*env.Extrude).Profile.Shape()
-	if err != nil || back.Area() != slot.Area() || back.Length() != slot.Length() {
-		t.Errorf("%v %v, %v", back.Area(), slot.Area(), err)
-	}
+	expect.True(t, err == nil && back.Area() == slot.Area() && back.Length() == slot.Length(), "%v %v, %v", back.Area(), slot.Area(), err)
 }
 
 func TestARecipeThatIsNoneIsRefused(t *testing.T) {

@@ -237,6 +237,5 @@ func TestAHostileJournalHarmsNothing(t *testing.T) {
 
 func canonical(t *testing.T, text string) core.Raw {
 	t.Helper()
-	out := expect.Of(core.Canonical([]byte(text)))(t)
-	return out
+	return expect.Of(core.Canonical([]byte(text)))(t)
 }

@@ -107,8 +107,7 @@ func TestSTLThatIsNoSolidIsRefused(t *testing.T) {
 		expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && m == nil, "%s: got %v, %v", name, m, err)
 	}
 	endless := io.MultiReader(bytes.NewReader(good), zeros{})
-	_, err := format.ReadSTL(endless)
-	expect.Err(t, err, core.Kind(core.InvalidInput), "an endless file")
+	expect.Err(t, expect.Fault(format.ReadSTL(endless)), core.Kind(core.InvalidInput), "an endless file")
 }
 
 // zeros never ends.
@@ -146,8 +145,7 @@ func TestJSONThatIsNoSolidIsRefused(t *testing.T) {
 	} {
 		bad := strings.Replace(good, c.from, c.to, 1)
 		expect.Must(t, bad != good, "%s changes nothing", name)
-		_, err := format.ReadJSON(strings.NewReader(bad))
-		expect.Err(t, err, core.Kind(core.InvalidInput), name)
+		expect.Err(t, expect.Fault(format.ReadJSON(strings.NewReader(bad))), core.Kind(core.InvalidInput), name)
 	}
 }
 
@@ -167,9 +165,8 @@ func TestJSONOfTooManyTrianglesIsNotKept(t *testing.T) {
 	good := string(written(t, format.WriteJSON, tetrahedron()))
 	many := strings.Repeat("[0,1,2],", mesh.MaxTriangles+1000)
 	_, err := format.ReadJSON(strings.NewReader(strings.Replace(good, `[0,2,1]`, many+`[0,2,1]`, 1)))
-	if want := fmt.Sprintf("%d triangles", mesh.MaxTriangles+1); !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want the first that is too many: %s", err, want)
-	}
+	want := fmt.Sprintf("%d triangles", mesh.MaxTriangles+1)
+	expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && strings.Contains(err.Error(), want), "%v, want the first that is too many: %s", err, want)
 }
 
 func TestWritersRefuseWhatIsNoSolidAndWriteNothing(t *testing.T) {
@@ -185,9 +182,8 @@ func TestWritersRefuseWhatIsNoSolidAndWriteNothing(t *testing.T) {
 			"SVG": func(w io.Writer, p []format.Part) error { return format.WriteSVG(w, p, format.Top) },
 		} {
 			var out bytes.Buffer
-			if err := write(&out, parts); !errors.Is(err, core.Kind(core.InvalidInput)) || out.Len() != 0 {
-				t.Errorf("%s as %s: %v after %d bytes", name, kind, err, out.Len())
-			}
+			err := write(&out, parts)
+			expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && out.Len() == 0, "%s as %s: %v after %d bytes", name, kind, err, out.Len())
 		}
 	}
 	expect.Err(t, format.WriteSVG(io.Discard, []format.Part{tetrahedron()}, "below"), core.Kind(core.InvalidInput), "an unknown view")
@@ -265,8 +261,7 @@ func TestBoxesThatTouchAtAnEdgeStayClosed(t *testing.T) {
 	_, number := vertices3MF(t, data)
 	expect.True(t, number == 16, "%d places in the 3MF, want 16", number)
 	twice := format.Part{Name: "twice", Mesh: parts[0].Mesh}
-	err := format.WriteSTL(io.Discard, []format.Part{twice, twice})
-	expect.True(t, err != nil && strings.Contains(err.Error(), "touches itself"), "a part that is there twice: %v", err)
+	expect.Says(t, format.WriteSTL(io.Discard, []format.Part{twice, twice}), "touches itself", "a part that is there twice")
 }
 
 // vertices3MF counts the vertices of a package and the places that they are at.
@@ -307,9 +302,8 @@ func TestSVGDrawsTheOutlineOfACurve(t *testing.T) {
 	for i := range m.Faces {
 		m.Faces[i] = min(m.Faces[i], 2) // an exact kernel knows that it is one face
 	}
-	if visible, hidden := drawn(); visible != around || hidden != behind {
-		t.Errorf("as one face %+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
-	}
+	visible, hidden = drawn()
+	expect.True(t, visible == around && hidden == behind, "as one face %+v are visible and %+v hidden, want %+v and %+v", visible, hidden, around, behind)
 }
 
 // strokes count what a path draws.

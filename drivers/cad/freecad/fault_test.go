@@ -33,8 +33,7 @@ func TestAProbeTellsWhatIsMissing(t *testing.T) {
 		"escapes":    {`printf '\033[31mred' >&2; exit 1`, "[31mred"},
 	} {
 		i := python(t, c.script)
-		err := i.probe(t.Context(), nil)
-		expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%s: %v, want %q", name, err, c.want)
+		expect.Says(t, i.probe(t.Context(), nil), c.want, name)
 	}
 	good := python(t, `echo '{"freecad":"1.0.1","opencascade":"7.8.1"}'`)
 	err := good.probe(t.Context(), nil)
@@ -68,7 +67,7 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 				expect.True(t, again != nil && again.Error() == err.Error(), "later %v, first %v", again, err)
 				expect.No(t, k.Close())
 			}
-			expect.True(t, err != nil && strings.Contains(err.Error(), c.want), "%v, want %q", err, c.want)
+			expect.Says(t, err, c.want)
 			left, _ := os.ReadDir(dir)
 			expect.True(t, len(left) == 0, "left behind: %v", left)
 		})
@@ -76,13 +75,11 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 }
 
 func TestAWorkerThatNeverAnswersIsKilledInTime(t *testing.T) {
-	k, err := Open(t.Context(), Options{Installation: python(t, greets+`trap "" TERM INT; while :; do sleep 1; done`), Dir: t.TempDir()})
-	expect.No(t, err)
+	k := expect.Of(Open(t.Context(), Options{Installation: python(t, greets+`trap "" TERM INT; while :; do sleep 1; done`), Dir: t.TempDir()}))(t)
 	defer k.Close()
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	_, err = k.Overlap(ctx, "a", "b")
-	expect.Err(t, err, context.DeadlineExceeded, "want that it took too long")
+	expect.Err(t, expect.Fault(k.Overlap(ctx, "a", "b")), context.DeadlineExceeded, "want that it took too long")
 }
 
 // holder is the environment variable that makes this test program a parent that

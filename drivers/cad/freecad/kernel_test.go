@@ -20,9 +20,7 @@ func open(t testing.TB) env.Kernel {
 	}
 	expect.No(t, err)
 	k := expect.Of(freecad.Open(t.Context(), freecad.Options{Installation: found, Dir: t.TempDir()}))(t)
-	t.Cleanup(func() {
-		expect.Is(t, k.Close(), nil)
-	})
+	t.Cleanup(func() { expect.Is(t, k.Close(), nil) })
 	return k
 }
 
@@ -33,8 +31,7 @@ func shape(t testing.TB, r env.Recipe, inputs ...model.Shape) model.Shape {
 	for _, s := range inputs {
 		hashes = append(hashes, s.Hash)
 	}
-	s := expect.Of(env.NewShape(r, "", hashes...))(t)
-	return s
+	return expect.Of(env.NewShape(r, "", hashes...))(t)
 }
 
 func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (model.Shape, env.Facts) {

@@ -48,11 +48,9 @@ func plate(t testing.TB, k *kernel.Kernel) *kernel.Solid {
 
 func TestAFreshEngineDoesNothing(t *testing.T) {
 	e := kernel.New(kernel.Options{CacheDir: "/proc/no such place"})
-	_, err := e.Open(t.Context())
-	expect.Fails(t, err, "an impossible cache directory is accepted")
+	expect.Fails(t, expect.Fault(e.Open(t.Context())), "an impossible cache directory is accepted")
 	expect.No(t, e.Close(t.Context()))
-	_, err = e.Open(t.Context())
-	expect.Err(t, err, kernel.ErrClosed, "open after close")
+	expect.Err(t, expect.Fault(e.Open(t.Context())), kernel.ErrClosed, "open after close")
 }
 
 func TestCompiledCodeIsKeptOnDisk(t *testing.T) {
@@ -72,12 +70,10 @@ func TestAnEndedContextStartsNothing(t *testing.T) {
 	s := plate(t, k)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.LinearPattern(ctx, up, 30, 50)
-	expect.Err(t, err, context.Canceled)
+	expect.Err(t, expect.Fault(s.LinearPattern(ctx, up, 30, 50)), context.Canceled)
 	late, end := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer end()
-	_, err = s.LinearPattern(late, up, 0.001, 10_000)
-	expect.Err(t, err, context.DeadlineExceeded, "10000 copies in 5 ms")
+	expect.Err(t, expect.Fault(s.LinearPattern(late, up, 0.001, 10_000)), context.DeadlineExceeded, "10000 copies in 5 ms")
 	if v := must[float64](t)(s.Volume(t.Context())); v != 160000 || k.Live() != 1 {
 		t.Errorf("afterwards the volume is %v, %d solids live", v, k.Live())
 	}
@@ -153,8 +149,7 @@ func TestBadNumbersAreRefusedBeforeTheGeometry(t *testing.T) {
 		"density":            func() (any, error) { return s.Measure(ctx, -1) },
 		"entity_id":          func() (any, error) { return freed.Mesh(ctx) },
 	} {
-		_, err := call()
-		expect.Err(t, err, core.Kind(core.InvalidInput), name)
+		expect.Err(t, expect.Fault(call()), core.Kind(core.InvalidInput), name)
 	}
 	if k.Live() != live || k.Err() != nil {
 		t.Errorf("refusals left %d solids, kernel %v", k.Live()-live, k.Err())

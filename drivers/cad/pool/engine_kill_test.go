@@ -86,9 +86,7 @@ func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
 			t.Errorf("%s: %d entities after %d entries, %v", id, content.Len(), content.Seq(), err)
 		}
 		a, err := e.CAD.Agent(t.Context(), alice.Tenant, id)
-		if err != nil || a.SuccessCount != points || a.OperationCount != a.SuccessCount+a.ErrorCount || a.Status != cad.Idle {
-			t.Errorf("%+v, %v", a, err)
-		}
+		expect.True(t, err == nil && a.SuccessCount == points && a.OperationCount == a.SuccessCount+a.ErrorCount && a.Status == cad.Idle, "%+v, %v", a, err)
 	}
 	deltas, err := e.Reconcile(t.Context(), alice.Tenant)
 	expect.True(t, err == nil && len(deltas) == 0, "%+v, %v", deltas, err)

@@ -28,8 +28,7 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 	path := filepath.Join(t.TempDir(), "test.db")
 	sealer := expect.Of(audit.OpenSealer(path + ".key"))(t)
 	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(t)
-	e, err := engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: p, CADDir: filepath.Join(t.TempDir(), "files")})
-	expect.No(t, err)
+	e := expect.Of(engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, CADPool: p, CADDir: filepath.Join(t.TempDir(), "files")}))(t)
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -22,8 +22,7 @@ func site(workspace string) cad.Site { return cad.Site{Tenant: "t_a", Workspace:
 
 func take(t testing.TB, p *Pool, at cad.Site) cad.Worker {
 	t.Helper()
-	w := expect.Of(p.Lease(t.Context(), at))(t)
-	return w
+	return expect.Of(p.Lease(t.Context(), at))(t)
 }
 
 func pid(t testing.TB, w cad.Worker) int {
@@ -109,16 +108,14 @@ func TestNoMoreRunThanMay(t *testing.T) {
 				now := busy.Add(1)
 				for old := highest.Load(); now > old && !highest.CompareAndSwap(old, now); old = highest.Load() {
 				}
-				_, err = w.Call(t.Context(), cad.Call{Method: "test.pid"})
-				expect.Is(t, err, nil)
+				expect.Is(t, expect.Fault(w.Call(t.Context(), cad.Call{Method: "test.pid"})), nil)
 				busy.Add(-1)
 				w.Release()
 			})
 		}
 		wg.Wait()
-		if all, _ := p.Running(); all > c.want || int(highest.Load()) > c.want {
-			t.Errorf("max %d of %d: %d ran, %d at once", c.most, c.processors, all, highest.Load())
-		}
+		all, _ := p.Running()
+		expect.True(t, all <= c.want && int(highest.Load()) <= c.want, "max %d of %d: %d ran, %d at once", c.most, c.processors, all, highest.Load())
 	}
 }
 
@@ -148,8 +145,7 @@ func TestWhoWaitsCanGiveUp(t *testing.T) {
 	w := take(t, p, site("a"))
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer stop()
-	_, err := p.Lease(ctx, site("b"))
-	expect.Err(t, err, context.DeadlineExceeded, "error")
+	expect.Err(t, expect.Fault(p.Lease(ctx, site("b"))), context.DeadlineExceeded, "error")
 	w.Release()
 	take(t, p, site("b")).Release()
 }
@@ -204,8 +200,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	stop()
 	w := take(t, p, site("a"))
 	defer w.Release()
-	_, err := w.Call(ctx, cad.Call{Method: "test.hang"})
-	expect.Err(t, err, context.Canceled, "with a context that is over")
+	expect.Err(t, expect.Fault(w.Call(ctx, cad.Call{Method: "test.hang"})), context.Canceled, "with a context that is over")
 	pid(t, w)
 }
 
@@ -321,8 +316,7 @@ func TestAWorkerThatGrewIsReplaced(t *testing.T) {
 	expect.Await(t, "it ends", func() bool { return !alive(id) })
 	w = take(t, p, site("a"))
 	defer w.Release()
-	err := grow(16 << 30)
-	expect.True(t, err != nil && strings.Contains(err.Error(), "said: fatal error: "), "more than the limit: %v", err)
+	expect.Says(t, grow(16<<30), "said: fatal error: ", "more than the limit")
 }
 
 func TestWhatCanNotBeginSaysWhy(t *testing.T) {
@@ -390,7 +384,6 @@ func TestCloseEndsWhatWorksAndWhoWaits(t *testing.T) {
 		expect.Fails(t, <-failed, "it went on")
 	}
 	expect.True(t, !alive(id), "the process is still there")
-	_, err := p.Lease(t.Context(), site("c"))
-	expect.Is(t, core.AsError(err).Code, core.Unavailable, "lease of a closed pool")
+	expect.Is(t, core.AsError(expect.Fault(p.Lease(t.Context(), site("c")))).Code, core.Unavailable, "lease of a closed pool")
 	w.Release()
 }

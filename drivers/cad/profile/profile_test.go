@@ -139,9 +139,7 @@ func TestWhatIsNoAreaIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := profile.New(c.segments...)
-			if !errors.Is(err, core.Kind(core.InvalidInput)) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want a refusal with %q", err, c.want)
-			}
+			expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && strings.Contains(err.Error(), c.want), "got %v, want a refusal with %q", err, c.want)
 		})
 	}
 }
@@ -181,9 +179,7 @@ func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 	s := expect.Of(profile.New(rings...))(t)
 	within(t, "area", s.Area(), area)
 	for i, l := range s.Loops {
-		if (l.Area() > 0) != (i%2 == 0) {
-			t.Errorf("ring %d has area %g", i, l.Area())
-		}
+		expect.True(t, (l.Area() > 0) == (i%2 == 0), "ring %d has area %g", i, l.Area())
 	}
 }
 

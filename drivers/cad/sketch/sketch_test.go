@@ -68,8 +68,7 @@ func demand(t testing.TB, s *sketch.Sketch, text string) {
 
 func solve(t testing.TB, s *sketch.Sketch) sketch.Report {
 	t.Helper()
-	r := expect.Of(s.Solve(context.Background()))(t)
-	return r
+	return expect.Of(s.Solve(context.Background()))(t)
 }
 
 const quad = `
@@ -298,9 +297,8 @@ func TestWhatLiesInOnePlaceCanBeSetApart(t *testing.T) {
 			b, _ := s.At("b")
 			k, _ := s.At("k")
 			m, _ := s.At("m")
-			if got := apart(a, b); got < c.apart-1e-8 || k.Radius < 3 || m.Radius < 2 {
-				t.Errorf("the centres are %v apart, the radii are %v and %v", got, k.Radius, m.Radius)
-			}
+			got := apart(a, b)
+			expect.True(t, got >= c.apart-1e-8 && k.Radius >= 3 && m.Radius >= 2, "the centres are %v apart, the radii are %v and %v", got, k.Radius, m.Radius)
 		})
 	}
 }
@@ -377,13 +375,10 @@ func TestBadInputIsRefused(t *testing.T) {
 	} {
 		expect.Err(t, c.call(), core.Kind(c.code), name, c.code)
 	}
-	if len(s.Constraints()) != 1 {
-		t.Errorf("refusals left %v", s.Constraints())
-	}
+	expect.True(t, len(s.Constraints()) == 1, "refusals left %v", s.Constraints())
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.Solve(ended)
-	expect.Err(t, err, context.Canceled, "an ended context")
+	expect.Err(t, expect.Fault(s.Solve(ended)), context.Canceled, "an ended context")
 }
 
 // ring is a regular loop of n segments whose sides are all equal, with one

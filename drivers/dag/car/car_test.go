@@ -67,9 +67,7 @@ func TestOthersReadWhatIsWritten(t *testing.T) {
 	for _, e := range events {
 		fmt.Fprintln(&want, e.EventID)
 	}
-	if string(out) != want.String() {
-		t.Errorf("it finds the events\n%.500s\nwant\n%.500s", out, want.String())
-	}
+	expect.True(t, string(out) == want.String(), "it finds the events\n%.500s\nwant\n%.500s", out, want.String())
 }
 
 // The digest in an event's CID is its id: who has the one has the other.

@@ -17,11 +17,9 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 	from := r.tenant()
 	r.fill(from, 5, 60)
 	whole := filepath.Join(t.TempDir(), "whole")
-	_, err := r.Export(t.Context(), from.Tenant, "jsonl", whole)
-	r.no(err)
+	expect.Of(r.Export(t.Context(), from.Tenant, "jsonl", whole))(r.t)
 	agents := map[string]bool{}
-	all, err := r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}})
-	r.no(err)
+	all := expect.Of(r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}}))(r.t)
 	for _, e := range all.Items {
 		agents[e.Event.AgentID] = true
 	}
@@ -37,8 +35,7 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 	expect.Must(t, erased >= 5, "%d events were erased", erased)
 	d, err := r.ledger.Reconcile(t.Context(), from.Tenant)
 	expect.True(t, err == nil && len(d) == 0, "%v %v", d, err)
-	now, err := r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}})
-	r.no(err)
+	now := expect.Of(r.Events(t.Context(), from.Tenant, dag.Query{Filter: core.Filter{Size: 100}}))(r.t)
 	for i, e := range now.Items {
 		if e.Event.EventID != all.Items[i].Event.EventID || e.Seq != all.Items[i].Seq {
 			t.Fatalf("%s became %s", all.Items[i].Event.JSON(), e.Event.JSON())
@@ -51,8 +48,7 @@ func TestAnErasedRecordTravelsUnderItsIDs(t *testing.T) {
 	want := r.dump(from.Tenant)
 	for name := range formats.All(nil) {
 		dest := filepath.Join(t.TempDir(), "out")
-		_, err := r.Export(t.Context(), from.Tenant, name, dest)
-		r.no(err)
+		expect.Of(r.Export(t.Context(), from.Tenant, name, dest))(r.t)
 		to := r.tenant()
 		got, err := r.Import(t.Context(), to, name, dest)
 		expect.Must(t, err == nil && got.Erased == erased && got.New == got.Events, "%s: %+v: %v", name, got, err)

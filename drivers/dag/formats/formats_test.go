@@ -31,9 +31,7 @@ type rig struct {
 
 func newRig(t testing.TB) *rig {
 	r := &rig{t: t}
-	var err error
-	r.db, err = store.Open(filepath.Join(t.TempDir(), "dag.db"), store.Options{})
-	r.no(err)
+	r.db = expect.Of(store.Open(filepath.Join(t.TempDir(), "dag.db"), store.Options{}))(r.t)
 	t.Cleanup(func() { r.no(r.db.Close()) })
 	r.ledger = audit.New(r.db, audit.Options{})
 	r.DAG = dag.New(dag.Options{Ledger: r.ledger, Formats: formats.All(gittest.Git(t).Cells)})
@@ -57,8 +55,7 @@ func (r *rig) tenant() core.Caller {
 func (r *rig) fill(by core.Caller, seed uint64, n int) *source {
 	s := newSource(seed)
 	for range n {
-		e, err := s.event()
-		r.no(err)
+		e := expect.Of(s.event())(r.t)
 		if _, err := r.Emit(r.t.Context(), by, e); err != nil {
 			if core.AsError(err).Code != core.Conflict {
 				r.t.Fatalf("%s: %v", e.JSON(), err)
@@ -83,8 +80,7 @@ func (r *rig) dump(tenant string) string {
 		fmt.Fprintf(&b, "%s %s\n", what, data)
 	}
 	for page := 1; ; page++ {
-		all, err := r.Events(ctx, tenant, dag.Query{Filter: core.Filter{Page: page, Size: 100}})
-		r.no(err)
+		all := expect.Of(r.Events(ctx, tenant, dag.Query{Filter: core.Filter{Page: page, Size: 100}}))(r.t)
 		for _, e := range all.Items {
 			d, err := r.Get(ctx, tenant, e.Event.EventID)
 			d.RecordedAt = dag.Time{}
@@ -100,8 +96,7 @@ func (r *rig) dump(tenant string) string {
 	calls, err := r.Calls(ctx, tenant, dag.Query{Filter: core.Filter{Size: 100}})
 	put("calls", calls, err)
 	for _, off := range []string{"2026-03-04T05:06:30Z", "2026-03-04T05:07:00Z", "2026-03-05T00:00:00Z"} {
-		at, err := dag.ParseTime(off)
-		r.no(err)
+		at := expect.Of(dag.ParseTime(off))(r.t)
 		res, err := r.Resources(ctx, tenant, dag.TimeQuery{At: at, Filter: core.Filter{Size: 100}})
 		put("resources", res, err)
 		mounts, err := r.Mounts(ctx, tenant, dag.TimeQuery{At: at, Filter: core.Filter{Size: 100}})
@@ -126,10 +121,8 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 			want := r.dump(from.Tenant)
 			for name := range formats.All(nil) {
 				dest := filepath.Join(t.TempDir(), "out")
-				done, err := r.Export(t.Context(), from.Tenant, name, dest)
-				r.no(err)
-				_, err = r.Export(t.Context(), from.Tenant, name, dest)
-				expect.Fails(t, err, name)
+				done := expect.Of(r.Export(t.Context(), from.Tenant, name, dest))(r.t)
+				expect.Fails(t, expect.Fault(r.Export(t.Context(), from.Tenant, name, dest)), name)
 				to := r.tenant()
 				got, err := r.Import(t.Context(), to, name, dest)
 				expect.Must(t, err == nil && got.New == done.Events && got.Events == done.Events, "%s: %+v of %+v: %v", name, got, done, err)
@@ -150,10 +143,8 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 func (r *rig) lines(tenant string) string {
 	r.t.Helper()
 	path := filepath.Join(r.t.TempDir(), "lines")
-	_, err := r.Export(r.t.Context(), tenant, "jsonl", path)
-	r.no(err)
-	data, err := os.ReadFile(path)
-	r.no(err)
+	expect.Of(r.Export(r.t.Context(), tenant, "jsonl", path))(r.t)
+	data := expect.Of(os.ReadFile(path))(r.t)
 	return string(data)
 }
 
@@ -169,11 +160,9 @@ func FuzzRoundTrip(f *testing.F) {
 		want := r.lines(by.Tenant)
 		for _, name := range slices.Sorted(maps.Keys(formats.All(nil))) {
 			dest := filepath.Join(t.TempDir(), "out")
-			_, err := r.Export(t.Context(), by.Tenant, name, dest)
-			r.no(err)
+			expect.Of(r.Export(t.Context(), by.Tenant, name, dest))(r.t)
 			by = r.tenant()
-			_, err = r.Import(t.Context(), by, name, dest)
-			r.no(err)
+			expect.Of(r.Import(t.Context(), by, name, dest))(r.t)
 			if now := r.lines(by.Tenant); now != want {
 				t.Fatalf("%s: another record:\n%s", name, firstDifference(want, now))
 			}
@@ -192,10 +181,8 @@ func TestADamagedRecordIsRefusedWholeOrIsTheSame(t *testing.T) {
 	refused := 0
 	for _, name := range []string{"jsonl", "car", "sqlite"} {
 		dest := filepath.Join(t.TempDir(), "out")
-		_, err := r.Export(t.Context(), from.Tenant, name, dest)
-		r.no(err)
-		sound, err := os.ReadFile(dest)
-		r.no(err)
+		expect.Of(r.Export(t.Context(), from.Tenant, name, dest))(r.t)
+		sound := expect.Of(os.ReadFile(dest))(r.t)
 		for range 30 {
 			data := bytes.Clone(sound)
 			data[chance.IntN(len(data))] ^= byte(1 << chance.IntN(8))
@@ -231,18 +218,14 @@ func TestAnImportGoesOnWhereTheRecordEnded(t *testing.T) {
 	from, to := r.tenant(), r.tenant()
 	s := r.fill(from, 9, 40)
 	dest := filepath.Join(t.TempDir(), "one")
-	_, err := r.Export(t.Context(), from.Tenant, "jsonl", dest)
-	r.no(err)
-	first, err := r.Import(t.Context(), to, "jsonl", dest)
-	r.no(err)
+	expect.Of(r.Export(t.Context(), from.Tenant, "jsonl", dest))(r.t)
+	first := expect.Of(r.Import(t.Context(), to, "jsonl", dest))(r.t)
 	for range 30 {
-		e, err := s.event()
-		r.no(err)
+		e := expect.Of(s.event())(r.t)
 		_, _ = r.Emit(t.Context(), from, e)
 	}
 	dest += "2"
-	_, err = r.Export(t.Context(), from.Tenant, "car", dest)
-	r.no(err)
+	expect.Of(r.Export(t.Context(), from.Tenant, "car", dest))(r.t)
 	second, err := r.Import(t.Context(), to, "car", dest)
 	expect.True(t, err == nil && second.New == second.Events-first.Events && second.New != 0, "%+v after %+v: %v", second, first, err)
 	if a, b := r.dump(from.Tenant), r.dump(to.Tenant); a != b {
@@ -257,8 +240,7 @@ func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {
 		for _, text := range texts {
 			e, err := dag.Parse([]byte(`{"kind":"mcp.resource_list_changed","ts":"2026-01-02T03:04:05Z","run_id":"r","agent_id":"a","server":"` + text + `"}`))
 			r.no(err)
-			_, err = r.Emit(t.Context(), by, e)
-			r.no(err)
+			expect.Of(r.Emit(t.Context(), by, e))(r.t)
 		}
 	}
 	emit(a, "one", "two", "three")
@@ -266,10 +248,8 @@ func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {
 	before := r.dump(b.Tenant)
 	for name := range formats.All(nil) {
 		dest := filepath.Join(t.TempDir(), "out")
-		_, err := r.Export(t.Context(), a.Tenant, name, dest)
-		r.no(err)
-		_, err = r.Import(t.Context(), b, name, dest)
-		expect.Is(t, core.AsError(err).Code, core.Conflict, name)
+		expect.Of(r.Export(t.Context(), a.Tenant, name, dest))(r.t)
+		expect.Is(t, core.AsError(expect.Fault(r.Import(t.Context(), b, name, dest))).Code, core.Conflict, name)
 	}
 	expect.Is(t, r.dump(b.Tenant), before, "half of it was taken in")
 }

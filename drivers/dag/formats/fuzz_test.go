@@ -39,10 +39,8 @@ func TestDamagedFilesAreReadToAnEnd(t *testing.T) {
 	r.fill(by, 5, 12)
 	for _, format := range []string{"jsonl", "car", "sqlite"} {
 		path := filepath.Join(t.TempDir(), "out")
-		_, err := r.Export(t.Context(), by.Tenant, format, path)
-		r.no(err)
-		sound, err := os.ReadFile(path)
-		r.no(err)
+		expect.Of(r.Export(t.Context(), by.Tenant, format, path))(r.t)
+		sound := expect.Of(os.ReadFile(path))(r.t)
 		chance := rand.New(rand.NewPCG(1, 2))
 		for range 150 {
 			data := bytes.Clone(sound)

@@ -10,6 +10,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/expect"
 )
 
 // intend has a controller carry n random intents out, whose effects see random
@@ -30,8 +31,7 @@ func (r *rig) intend(by core.Caller, s *source, n int) {
 		for range 1 + s.IntN(3) {
 			spec.Steps = append(spec.Steps, control.Step{Action: "chance", Args: s.object(2)})
 		}
-		i, err := c.Intend(r.t.Context(), by, spec)
-		r.no(err)
+		i := expect.Of(c.Intend(r.t.Context(), by, spec))(r.t)
 		ids = append(ids, i.IntentID)
 	}
 	ctx, stop := context.WithCancel(r.t.Context())

@@ -80,10 +80,8 @@ func TestATamperedImportIsRefused(t *testing.T) {
 		`{"kind":"mcp.resource_updated","ts":"2026-01-02T03:04:06Z","run_id":"r","agent_id":"a","server":"files","uri":"u://SECRET"}`,
 		`{"kind":"run_finished","ts":"2026-01-02T03:04:07Z","run_id":"r","agent_id":"a"}`,
 	} {
-		e, err := dag.Parse([]byte(line))
-		r.no(err)
-		_, err = r.Emit(t.Context(), from, e)
-		r.no(err)
+		e := expect.Of(dag.Parse([]byte(line)))(r.t)
+		expect.Of(r.Emit(t.Context(), from, e))(r.t)
 		if i == 1 {
 			last = e
 		}

@@ -80,9 +80,7 @@ model_request m-1 is asked, tool: result {"degrees":19}
 model_response 19 degrees.
 history_append `
 	got := brief(events)
-	if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "\nrun_finished success") || len(events) != 10 {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	expect.True(t, strings.HasPrefix(got, want) && strings.HasSuffix(got, "\nrun_finished success") && len(events) == 10, "got\n%s\nwant\n%s", got, want)
 	for _, e := range events {
 		if e.AgentID != "forecaster" || e.SessionID != "conv-7" || e.TraceID != trace || e.RunID != trace+"/0000000000000001" {
 			t.Errorf("%s", e.JSON())

@@ -14,8 +14,7 @@ import (
 // FuzzRead has hostile lines read: they end in an error, or in events that are
 // what they say and can be written again.
 func FuzzRead(f *testing.F) {
-	e, err := dag.Parse([]byte(`{"kind":"resource_liveness_probe","ts":"2026-01-02T03:04:05Z","resource_ref":"r","status":"alive"}`))
-	expect.No(f, err)
+	e := expect.Of(dag.Parse([]byte(`{"kind":"resource_liveness_probe","ts":"2026-01-02T03:04:05Z","resource_ref":"r","status":"alive"}`)))(f)
 	edges := []dag.Edge{{Type: dag.EventConsumes, From: dag.NodeRef{Type: dag.TypeEvent, ID: e.EventID}, To: dag.NodeRef{Type: dag.TypeResource, ID: "r"}}}
 	path := filepath.Join(f.TempDir(), "out")
 	expect.No(f, (jsonl.Format{}).Export(f.Context(), path, func(yield func(dag.Record, error) bool) {

@@ -34,9 +34,7 @@ func TestATunnelTellsAnEndFromABreak(t *testing.T) {
 		w, err := in.Begun()
 		expect.True(t, err == nil && w.Run == "R1" && w.Process == "a b", "%+v %v", w, err)
 		got, err := io.ReadAll(in)
-		if string(got) != text || errors.Is(err, io.ErrUnexpectedEOF) == ends || (err == nil) != ends {
-			t.Errorf("ends %v: %d bytes, %v", ends, len(got), err)
-		}
+		expect.True(t, string(got) == text && errors.Is(err, io.ErrUnexpectedEOF) != ends && (err == nil) == ends, "ends %v: %d bytes, %v", ends, len(got), err)
 		expect.True(t, in.Close() == nil && s.closed, "it is open")
 	}
 }
@@ -45,8 +43,7 @@ func TestAWayThatCantBeIsRefused(t *testing.T) {
 	for name, w := range map[string]wire.Way{"run": {Run: "../x", Port: 1}, "port": {Run: "R", Port: 70_000}, "pid": {Run: "R", Port: 1, PID: -1}, "size": {Run: "R", Port: 1, Process: strings.Repeat("x", 2000)}} {
 		s := new(stream)
 		expect.No(t, wire.NewTunnel(s).Begin(w))
-		_, err := wire.NewTunnel(s).Begun()
-		expect.Fails(t, err, name, "was taken")
+		expect.Fails(t, expect.Fault(wire.NewTunnel(s).Begun()), name, "was taken")
 	}
 }
 

@@ -22,14 +22,12 @@ const tenant = "t_test"
 
 func newDriver(t *testing.T, cli docker.CLI) *docker.Driver {
 	t.Helper()
-	d := expect.Of(docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()}))(t)
-	return d
+	return expect.Of(docker.New(docker.Options{CLI: cli, Cells: drivertest.Cells(t, cell.Options{}), Dir: t.TempDir()}))(t)
 }
 
 func look(t *testing.T, d *docker.Driver, target string) dag.Resource {
 	t.Helper()
-	r := expect.Of(d.Look(t.Context(), target))(t)
-	return r
+	return expect.Of(d.Look(t.Context(), target))(t)
 }
 
 func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
@@ -45,16 +43,14 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 	expect.True(t, err == nil && again.Ref == got.Ref, "taken again under its id: %+v %v", again, err)
 	s := dag.Snapshot{ID: "s1", Method: got.Method, ExternalRef: got.Ref}
 	e.breakCopy = true
-	_, err = d.Restore(t.Context(), tenant, "r1", s, r, "copy")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "unexpected EOF"), "a copy that breaks: %v", err)
+	expect.Says(t, expect.Fault(d.Restore(t.Context(), tenant, "r1", s, r, "copy")), "unexpected EOF", "a copy that breaks")
 	for _, want := range []string{"of data", "mine"} { // what is half made is made again, what is made stays
 		made, err := d.Restore(t.Context(), tenant, "r1", s, r, "copy")
 		expect.Must(t, err == nil && made.Name == "copy", "%v %v", made, err)
 		expect.Is(t, e.read("copy"), want, "it holds")
 		e.write("copy", "mine")
 	}
-	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "data")
-	expect.Is(t, core.AsError(err).Code, core.Conflict, "over another")
+	expect.Is(t, core.AsError(expect.Fault(d.Restore(t.Context(), tenant, "r2", s, r, "data"))).Code, core.Conflict, "over another")
 	err = d.Undo(t.Context(), tenant, "r2", r, "data")
 	expect.True(t, err == nil && e.read("data") == "later", "undoing what was not made removes another: %v", err)
 	err = d.Undo(t.Context(), tenant, "r1", r, "copy")
@@ -64,8 +60,7 @@ func TestAVolumeIsKeptAndMadeAgain(t *testing.T) {
 		expect.True(t, !strings.HasPrefix(line, "container run") && !strings.HasPrefix(line, "container start"), "it runs %s", line)
 	}
 	expect.No(t, d.Drop(t.Context(), tenant, s))
-	_, err = d.Restore(t.Context(), tenant, "r3", s, r, "copy")
-	expect.Is(t, core.AsError(err).Code, core.NotFound, "dropped")
+	expect.Is(t, core.AsError(expect.Fault(d.Restore(t.Context(), tenant, "r3", s, r, "copy"))).Code, core.NotFound, "dropped")
 }
 
 func TestWithoutTheCarriersImageItSaysWhatToPull(t *testing.T) {
@@ -116,8 +111,7 @@ func TestAnImageIsKeptUnderANameOfItsOwn(t *testing.T) {
 		expect.True(t, err == nil && e.idOf("app:fork") == id, "%v", err)
 	}
 	e.image("taken")
-	_, err = d.Restore(t.Context(), tenant, "r2", s, r, "taken")
-	expect.Is(t, core.AsError(err).Code, core.Conflict)
+	expect.Is(t, core.AsError(expect.Fault(d.Restore(t.Context(), tenant, "r2", s, r, "taken"))).Code, core.Conflict)
 	err = d.Undo(t.Context(), tenant, "r1", r, "app:fork")
 	expect.True(t, err == nil && !e.has("image", "app:fork"), "%v", err)
 	err = d.Drop(t.Context(), tenant, s)
@@ -162,12 +156,10 @@ func TestNamesAreNoOptions(t *testing.T) {
 	e.write("data", "of data")
 	r := look(t, d, "volume/data")
 	for _, dest := range []string{"", "-x", "a/b"} {
-		_, err := d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, dest)
-		expect.Is(t, core.AsError(err).Code, core.InvalidInput, dest)
+		expect.Is(t, core.AsError(expect.Fault(d.Restore(t.Context(), tenant, "r1", dag.Snapshot{ID: "s1"}, r, dest))).Code, core.InvalidInput, dest)
 	}
 	for _, kind := range []string{"volume", "container", "image"} {
-		_, err := d.Look(t.Context(), kind+"/nosuch")
-		expect.Is(t, core.AsError(err).Code, core.NotFound, kind)
+		expect.Is(t, core.AsError(expect.Fault(d.Look(t.Context(), kind+"/nosuch"))).Code, core.NotFound, kind)
 	}
 	for _, line := range e.said {
 		expect.Has(t, line, " -- ", "names without -- before them")
@@ -186,8 +178,7 @@ func (noisy) Run(_ context.Context, _ io.Reader, out io.Writer, _ ...string) err
 }
 
 func TestAnAnswerWithoutEndIsCutOff(t *testing.T) {
-	_, err := newDriver(t, noisy{}).Look(t.Context(), "volume/data")
-	expect.True(t, err != nil && strings.Contains(err.Error(), "more than is allowed"), "%v", err)
+	expect.Says(t, expect.Fault(newDriver(t, noisy{}).Look(t.Context(), "volume/data")), "more than is allowed")
 }
 
 // TestTheClientSaysThatNoEngineAnswers asks the docker command that is

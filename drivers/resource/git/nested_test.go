@@ -24,12 +24,10 @@ func TestAHostileRepositoryInTheRepositoryRunsNothing(t *testing.T) {
 		p.write("nested/f", id) // as long as before, so that git reads it to know
 		p.kept(id)
 	}
-	_, err := os.Lstat(ran)
-	expect.Err(t, err, os.ErrNotExist, "a program of the nested repository ran")
+	expect.Err(t, expect.Fault(os.Lstat(ran)), os.ErrNotExist, "a program of the nested repository ran")
 }
 
 func TestAFileIsNoWorktree(t *testing.T) {
 	p := newPlace(t)
-	_, err := p.d.Look(t.Context(), filepath.Join(p.root, "a"))
-	expect.Err(t, err, core.Kind(core.NotFound))
+	expect.Err(t, expect.Fault(p.d.Look(t.Context(), filepath.Join(p.root, "a"))), core.Kind(core.NotFound))
 }

@@ -21,19 +21,15 @@ func TestAProcessIsHeldUntilItEnds(t *testing.T) {
 	expect.True(t, r.Imperative && len(r.Capabilities) == 0 && !r.Restorable(), "%+v", r)
 	h := d.Handle(r)
 	expect.True(t, h.Provider == "process" && strings.HasPrefix(h.ProviderID, strconv.Itoa(cmd.Process.Pid)+"@") && h.ResourceRef == r.ID, "%+v", h)
-	if l, err := d.Probe(t.Context(), r); l != dag.Alive || err != nil {
-		t.Error(l, err)
-	}
+	l, err := d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Alive && err == nil, "%v %v", l, err)
 	expect.No(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	if l, err := d.Probe(t.Context(), r); l != dag.Dead || err != nil {
-		t.Error(l, err)
-	}
-	if _, err := d.Snapshot(t.Context(), "t_test", "s", r, nil); core.AsError(err).Code != core.Conflict || !strings.Contains(err.Error(), "unsupported") {
-		t.Error(err)
-	}
-	_, err := d.Restore(t.Context(), "t_test", "s", dag.Snapshot{}, r, "")
-	expect.Is(t, core.AsError(err).Code, core.Conflict)
+	l, err = d.Probe(t.Context(), r)
+	expect.True(t, l == dag.Dead && err == nil, "%v %v", l, err)
+	_, err = d.Snapshot(t.Context(), "t_test", "s", r, nil)
+	expect.True(t, core.AsError(err).Code == core.Conflict && strings.Contains(err.Error(), "unsupported"), "%v", err)
+	expect.Is(t, core.AsError(expect.Fault(d.Restore(t.Context(), "t_test", "s", dag.Snapshot{}, r, ""))).Code, core.Conflict)
 }
 
 func TestAnotherProcessOfThePidIsNotTakenForIt(t *testing.T) {

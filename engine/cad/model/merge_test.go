@@ -290,18 +290,14 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	boom := errors.New("the kernel is lost")
 	for _, op := range []string{"union", "subtract"} {
-		_, err := Resolve(ws, main, Resolution{"s", ManualMerge, core.Raw(`{"operation":"` + op + `"}`)}, &rulers{fail: boom})
-		expect.Err(t, err, boom, op)
+		expect.Err(t, expect.Fault(Resolve(ws, main, Resolution{"s", ManualMerge, core.Raw(`{"operation":"` + op + `"}`)}, &rulers{fail: boom})), boom, op)
 	}
-	_, err := Merge(ws, main, &rulers{fail: boom})
-	expect.Err(t, err, boom, "merge")
-	_, err = Merge(ws, ws, &rulers{})
-	expect.Is(t, core.AsError(err).Code, core.InvalidInput, "with itself")
+	expect.Err(t, expect.Fault(Merge(ws, main, &rulers{fail: boom})), boom, "merge")
+	expect.Is(t, core.AsError(expect.Fault(Merge(ws, ws, &rulers{}))).Code, core.InvalidInput, "with itself")
 	do(t, main, "line:b=6")
 	do(t, ws, "point:a=7")
 	for _, id := range []string{"a", "b"} {
-		_, err := Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepSource}, &rulers{})
-		expect.Is(t, core.AsError(err).Code, core.Conflict, "stale", id)
+		expect.Is(t, core.AsError(expect.Fault(Resolve(ws, main, Resolution{EntityID: id, Strategy: KeepSource}, &rulers{}))).Code, core.Conflict, "stale", id)
 	}
 }
 

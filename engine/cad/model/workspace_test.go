@@ -57,8 +57,7 @@ func commit(t testing.TB, w *Workspace, c Change) Entry {
 	if c.Method == "" {
 		c.Method = "entity.create_point"
 	}
-	e := expect.Of(w.Commit(c))(t)
-	return e
+	return expect.Of(w.Commit(c))(t)
 }
 
 func put(t testing.TB, w *Workspace, list ...Entity) Entry {

@@ -189,8 +189,7 @@ func TestABadSpecIsRefused(t *testing.T) {
 		f, err := r.Figures(r.T.Context(), acme)
 		expect.True(t, err == nil && f.Intents == 0 && f.Open == 0, "%+v %v", f, err)
 		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
-			_, err := r.Get(r.T.Context(), alice, bad)
-			expect.Fails(t, err, bad)
+			expect.Fails(t, expect.Fault(r.Get(r.T.Context(), alice, bad)), bad)
 		}
 	})
 }
@@ -210,16 +209,14 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		if _, err := r.Withdraw(r.T.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, ""); !errors.Is(err, core.Kind(core.Denied)) {
 			t.Error(err)
 		}
-		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "not needed")
-		r.No(err)
+		expect.Of(r.Withdraw(r.T.Context(), alice, i.IntentID, "not needed"))(r.T)
 		i = r.await(i.IntentID)
 		if i.Status != control.Canceled || len(r.world.things) > 0 || i.Steps[0].Status != control.StepUndone || i.Steps[1].Status != control.StepUndone || i.Steps[2].Status != control.StepCanceled || !strings.Contains(i.Why, "alice: not needed") {
 			t.Errorf("%+v", i)
 		}
 		got := r.told(i.IntentID)
 		expect.True(t, got[5] == "interruption canceled" && got[len(got)-1] == "run_finished error", "%q", got)
-		_, err = r.Withdraw(r.T.Context(), alice, i.IntentID, "")
-		expect.Err(t, err, core.Kind(core.Conflict))
+		expect.Err(t, expect.Fault(r.Withdraw(r.T.Context(), alice, i.IntentID, "")), core.Kind(core.Conflict))
 	})
 }
 
@@ -231,8 +228,7 @@ func TestWithdrawnBetweenTries(t *testing.T) {
 		synctest.Wait()
 		got := r.get(i.IntentID)
 		expect.True(t, got.Why == "later; tried in 1s", "%+v", got)
-		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "")
-		r.No(err)
+		expect.Of(r.Withdraw(r.T.Context(), alice, i.IntentID, ""))(r.T)
 		i = r.await(i.IntentID)
 		expect.True(t, i.Status == control.Canceled && i.Steps[0].Status == control.StepUndone, "%+v", i)
 	})
@@ -264,14 +260,12 @@ func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
 			t.Errorf("%+v %v", page, err)
 		}
 		busy = false
-		_, err := r.Retry(r.T.Context(), alice, a.IntentID)
-		r.No(err)
+		expect.Of(r.Retry(r.T.Context(), alice, a.IntentID))(r.T)
 		i = r.await(a.IntentID)
 		expect.True(t, i.Status == control.Failed && i.Steps[0].Status == control.StepUndone && i.Steps[0].Undos == 2, "%+v", i)
 		busy = true
 		r.await(b.IntentID)
-		_, err = r.Withdraw(r.T.Context(), alice, b.IntentID, "it does no harm")
-		r.No(err)
+		expect.Of(r.Withdraw(r.T.Context(), alice, b.IntentID, "it does no harm"))(r.T)
 		i = r.await(b.IntentID)
 		expect.True(t, i.Status == control.Failed && strings.Contains(i.Why, "does no harm"), "%+v", i)
 		for _, id := range []string{a.IntentID, b.IntentID} {
@@ -297,11 +291,9 @@ func TestTheNextBeginsWhenWhatIsStuckBeforeItIsGivenUp(t *testing.T) {
 		expect.Must(t, i.Status == control.Stuck, "%+v", i)
 		time.Sleep(time.Hour) // whatever made the controller look is over
 		start := time.Now()
-		_, err := r.Withdraw(r.T.Context(), alice, a.IntentID, "enough")
-		r.No(err)
-		if i := r.await(b.IntentID); i.Status != control.Done || time.Since(start) > time.Second {
-			t.Errorf("after %s: %+v", time.Since(start), i)
-		}
+		expect.Of(r.Withdraw(r.T.Context(), alice, a.IntentID, "enough"))(r.T)
+		i = r.await(b.IntentID)
+		expect.True(t, i.Status == control.Done && time.Since(start) <= time.Second, "after %s: %+v", time.Since(start), i)
 	})
 }
 
@@ -318,14 +310,12 @@ func TestARetryWantsTheSameAnew(t *testing.T) {
 		r.run()
 		r.await(i.IntentID)
 		broken = false
-		again, err := r.Retry(r.T.Context(), alice, i.IntentID)
-		r.No(err)
+		again := expect.Of(r.Retry(r.T.Context(), alice, i.IntentID))(r.T)
 		done := r.await(again.IntentID)
 		if again.IntentID == i.IntentID || done.RetryOf != i.IntentID || done.Status != control.Done || string(done.Steps[0].Args) != `{"n":1}` {
 			t.Errorf("%+v", done)
 		}
-		_, err = r.Retry(r.T.Context(), alice, done.IntentID)
-		expect.Err(t, err, core.Kind(core.Conflict))
+		expect.Err(t, expect.Fault(r.Retry(r.T.Context(), alice, done.IntentID)), core.Kind(core.Conflict))
 	})
 }
 
@@ -343,13 +333,11 @@ func TestARetryDoesNotWaitForThePause(t *testing.T) {
 		start := time.Now()
 		synctest.Wait()
 		for range 4 {
-			_, err := r.Retry(r.T.Context(), alice, i.IntentID)
-			r.No(err)
+			expect.Of(r.Retry(r.T.Context(), alice, i.IntentID))(r.T)
 			synctest.Wait()
 		}
-		if i = r.get(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
-			t.Errorf("%+v after %s", i, time.Since(start))
-		}
+		i = r.get(i.IntentID)
+		expect.True(t, i.Status == control.Done && time.Since(start) <= 0, "%+v after %s", i, time.Since(start))
 	})
 }
 
@@ -376,18 +364,13 @@ func TestDestructiveIntentsOfAgentsPassTheJudge(t *testing.T) {
 		synctest.Wait()
 		open, err := r.judge.Open(r.T.Context(), acme)
 		r.No(err)
-		if len(open) != 3 || open[0].Gate != judge.GateIntent || !strings.Contains(open[0].Intent, "ada wants wipe of resource:vol") {
-			t.Fatalf("%+v", open)
-		}
+		expect.Must(t, len(open) == 3 && open[0].Gate == judge.GateIntent && strings.Contains(open[0].Intent, "ada wants wipe of resource:vol"), "%+v", open)
 		slices.SortFunc(open, func(a, b judge.Approval) int { return strings.Compare(a.Action.CallID, b.Action.CallID) })
 		_, err = r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok", Edit: core.Raw(`{"steps":[]}`)})
 		expect.True(t, err != nil, "an edit was taken")
-		_, err = r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"})
-		r.No(err)
-		_, err = r.judge.Answer(r.T.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"})
-		r.No(err)
-		_, err = r.Withdraw(r.T.Context(), ada, asked[2].IntentID, "")
-		r.No(err)
+		expect.Of(r.judge.Answer(r.T.Context(), alice, open[0].ApprovalID, judge.Answer{Approve: true, Reason: "ok"}))(r.T)
+		expect.Of(r.judge.Answer(r.T.Context(), alice, open[1].ApprovalID, judge.Answer{Reason: "too much"}))(r.T)
+		expect.Of(r.Withdraw(r.T.Context(), ada, asked[2].IntentID, ""))(r.T)
 		for n, want := range []control.Status{control.Done, control.Failed, control.Canceled} {
 			i := r.await(asked[n].IntentID)
 			expect.True(t, i.Status == want && (n != 1 || strings.Contains(i.Why, "too much")), "%d: %+v", n, i)

@@ -153,8 +153,7 @@ func inPlace(t testing.TB, dir string, i *control.Intent, n int, s control.StepS
 	name := fmt.Sprintf("%s-%d", i.IntentID, n)
 	ones, twos := o.count(name, "one"), o.count(name, "two")
 	expect.True(t, o.count(name, "overlap") <= 0, "%s: two worked on it at once", name)
-	_, err := os.Stat(filepath.Join(dir, name))
-	expect.Is(t, err == nil, i.Status == control.Done, name, "of a", i.Status, "intent: there")
+	expect.Is(t, expect.Fault(os.Stat(filepath.Join(dir, name))) == nil, i.Status == control.Done, name, "of a", i.Status, "intent: there")
 	switch {
 	case s.Action == "make" && s.Status == control.StepDone && (ones != 1 || twos != 1),
 		s.Action == "make" && (ones > 1 || twos > 1),

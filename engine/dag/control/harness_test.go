@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
+	"swarmdeck/expect"
 )
 
 const acme = "t_acme"
@@ -50,9 +51,7 @@ func inBubble(t *testing.T, fn func(*rig)) {
 func (r *rig) build(w *enginetest.World) {
 	r.World = w
 	r.dag = dag.New(dag.Options{Ledger: r.Ledger})
-	var err error
-	r.judge, err = judge.New(judge.Options{Ledger: r.Ledger, Policy: []byte(testPolicy), Tenants: r.DB.Tenants})
-	r.No(err)
+	r.judge = expect.Of(judge.New(judge.Options{Ledger: r.Ledger, Policy: []byte(testPolicy), Tenants: r.DB.Tenants}))(r.T)
 	r.Controller = r.controller()
 	r.judge.Own(judge.GateIntent, r.Controller)
 }
@@ -87,25 +86,19 @@ func (r *rig) intend(by core.Caller, spec control.Spec) control.Intent {
 	if spec.AgentID == "" {
 		spec.AgentID = "ada"
 	}
-	i, err := r.Intend(r.T.Context(), by, spec)
-	r.No(err)
-	return i
+	return expect.Of(r.Intend(r.T.Context(), by, spec))(r.T)
 }
 
 func (r *rig) await(id string) control.Intent {
 	r.T.Helper()
 	ctx, end := context.WithTimeout(r.T.Context(), time.Hour) // of the bubble's time
 	defer end()
-	i, err := r.Controller.Await(ctx, acme, id)
-	r.No(err)
-	return i
+	return expect.Of(r.Controller.Await(ctx, acme, id))(r.T)
 }
 
 func (r *rig) get(id string) control.Intent {
 	r.T.Helper()
-	i, err := r.Get(r.T.Context(), alice, id)
-	r.No(err)
-	return i
+	return expect.Of(r.Get(r.T.Context(), alice, id))(r.T)
 }
 
 // void voids all questions, as the end of a task does.
@@ -119,8 +112,7 @@ func (r *rig) void() {
 // told are the kinds of an intent's events in their order, with what they say.
 func (r *rig) told(id string) (all []string) {
 	r.T.Helper()
-	page, err := r.dag.Events(r.T.Context(), acme, dag.Query{Run: id, Filter: core.Filter{Size: 100}})
-	r.No(err)
+	page := expect.Of(r.dag.Events(r.T.Context(), acme, dag.Query{Run: id, Filter: core.Filter{Size: 100}}))(r.T)
 	for _, e := range page.Items {
 		text := string(e.Event.Kind)
 		switch b := e.Event.Body.(type) {

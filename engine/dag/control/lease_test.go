@@ -50,9 +50,8 @@ func TestADeadOwnersLeaseEndsAtOnce(t *testing.T) {
 		r.world.onAct = nil
 		r.run()
 		start := time.Now()
-		if i = r.await(i.IntentID); i.Status != control.Done || time.Since(start) > 0 {
-			t.Errorf("%+v after %s", i, time.Since(start))
-		}
+		i = r.await(i.IntentID)
+		expect.True(t, i.Status == control.Done && time.Since(start) <= 0, "%+v after %s", i, time.Since(start))
 		got := r.told(i.IntentID)
 		expect.True(t, slices.Contains(got, "interruption crash"), "%q", got)
 	})
@@ -109,8 +108,7 @@ func TestWhatWasWithdrawnBeforeItsHolderDiedIsTakenBack(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", "")}})
 		r.run()
 		synctest.Wait()
-		_, err := r.Withdraw(r.T.Context(), alice, i.IntentID, "enough")
-		r.No(err)
+		expect.Of(r.Withdraw(r.T.Context(), alice, i.IntentID, "enough"))(r.T)
 		i = r.await(i.IntentID)
 		expect.True(t, i.Status == control.Canceled && i.Steps[0].Status == control.StepUndone, "%+v", i)
 		expect.Same(t, r.world.said(), []string{"probe 1/1", "act 1/1", "undo 1/1"})

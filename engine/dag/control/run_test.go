@@ -97,8 +97,7 @@ func TestASlotThatGetsFreeMeanwhileIsNotMissed(t *testing.T) {
 func TestWhatIsWithdrawnOnceItIsLeasedIsTold(t *testing.T) {
 	c, i := newQuiet(t, "t_acme", &lookingClock{}, 4)
 	by := core.Caller{Tenant: "t_acme", Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
-	second, err := c.Intend(t.Context(), by, Spec{AgentID: i.AgentID, Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}})
-	expect.No(t, err)
+	second := expect.Of(c.Intend(t.Context(), by, Spec{AgentID: i.AgentID, Steps: []Step{{Action: "rest", Args: core.Raw("{}")}}}))(t)
 	var begun []context.Context
 	c.begin = func(_ *held, ctx context.Context) {
 		if begun = append(begun, ctx); len(begun) == 1 {

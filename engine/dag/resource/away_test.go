@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"strings"
 	"testing"
 
 	"swarmdeck/engine/dag"
@@ -12,8 +11,7 @@ func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.opt.Place = "deck1/a"
 		id := r.attachThing("mug")
-		made, err := r.Snapshot(r.T.Context(), alice, id)
-		r.No(err)
+		made := expect.Of(r.Snapshot(r.T.Context(), alice, id))(r.T)
 		expect.Is(t, r.Fault(r.T.Context(), acme), nil, "at the machine that has it")
 		r.opt.Place = "deck2/b"
 		for what, do := range map[string]func() error{
@@ -23,13 +21,11 @@ func TestWhatAnotherMachineHasIsNeitherGoneNorKeptHere(t *testing.T) {
 			"replacement": func() error { _, err := r.Restore(r.T.Context(), alice, made.ID, ""); return err },
 			"fault":       func() error { return r.Fault(r.T.Context(), acme) },
 		} {
-			err := do()
-			expect.True(t, err != nil && strings.Contains(err.Error(), "on deck1"), "%s: %v", what, err)
+			expect.Says(t, do(), "on deck1", what)
 		}
 		v, err := r.Show(r.T.Context(), acme, id)
 		expect.True(t, err == nil && v.Liveness.Status == dag.LiveUnknown, "what can't be seen is taken for %v, %v", v.Liveness, err)
-		_, err = r.fork(r.began("run"), "eve", nil)
-		expect.True(t, err != nil && strings.Contains(err.Error(), "on deck1"), "fork: %v", err)
+		expect.Says(t, expect.Fault(r.fork(r.began("run"), "eve", nil)), "on deck1", "fork")
 		r.No(r.forget(r.T.Context(), alice, made.ID))
 		expect.Is(t, len(r.shelf.kept), 1, "the machine that keeps it was told to drop it, or another one has")
 	})

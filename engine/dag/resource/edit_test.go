@@ -18,11 +18,9 @@ func (r *rig) worked() (said, called, got string) {
 	x.Said(dag.Spoken{Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "text", Text: "build it"}}})
 	x.Called("exec", "make", "c-1", core.Raw(`{"target":"all"}`))
 	x.Returned("c-1", dag.CallOK, core.Raw(`{"rc":0}`), nil)
-	events, err := x.Finish(true)
-	r.No(err)
+	events := expect.Of(x.Finish(true))(r.T)
 	events = events[:len(events)-1] // the run goes on
-	_, err = r.dag.Emit(r.T.Context(), alice, events...)
-	r.No(err)
+	expect.Of(r.dag.Emit(r.T.Context(), alice, events...))(r.T)
 	time.Sleep(time.Second)
 	return events[1].EventID, events[2].EventID, events[3].EventID
 }
@@ -44,16 +42,11 @@ func TestAForkGoesOnFromAnEventAsItWasEdited(t *testing.T) {
 			var made Made
 			r.people.onFork = func(m Made) error { made = m; return nil }
 			none := ""
-			f, err := r.Fork(ctx, alice, ForkRequest{AgentID: "ada", At: c.at, Name: c.name, Task: &none, Edit: core.Raw(c.edit), Reason: "what if"})
-			r.No(err)
-			past, err := r.Past(ctx, acme, made.Origin, f.Dir)
-			r.No(err)
+			f := expect.Of(r.Fork(ctx, alice, ForkRequest{AgentID: "ada", At: c.at, Name: c.name, Task: &none, Edit: core.Raw(c.edit), Reason: "what if"}))(r.T)
+			past := expect.Of(r.Past(ctx, acme, made.Origin, f.Dir))(r.T)
 			record, _, _ := strings.Cut(past, "</record>")
-			if !strings.HasSuffix(record, "\n"+c.last+"\n") || !strings.Contains(past, "Its last line was changed") {
-				t.Errorf("%s is told:\n%s", c.name, past)
-			}
-			page, err := r.dag.Events(ctx, acme, dag.Query{Run: dag.EditRun(f.IntentID), Filter: core.Filter{Agent: c.name}})
-			r.No(err)
+			expect.True(t, strings.HasSuffix(record, "\n"+c.last+"\n") && strings.Contains(past, "Its last line was changed"), "%s is told:\n%s", c.name, past)
+			page := expect.Of(r.dag.Events(ctx, acme, dag.Query{Run: dag.EditRun(f.IntentID), Filter: core.Filter{Agent: c.name}}))(r.T)
 			expect.Must(t, len(page.Items) == 4 && page.Items[1].Event.Kind == c.kind, "%s has %d events of its edit", c.name, len(page.Items))
 			s := page.Items[2].Event.Body.(*dag.Substitution)
 			if s.OriginalEvent.EventID != c.at || s.ReplacementEvent.EventID != page.Items[1].Event.EventID || s.Reason != "what if" {
@@ -61,16 +54,14 @@ func TestAForkGoesOnFromAnEventAsItWasEdited(t *testing.T) {
 			}
 			// A fork of the fork is told the same, once.
 			time.Sleep(time.Second)
-			again, err := r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: r.says(c.name, "then by "+c.name)})
-			r.No(err)
+			again := expect.Of(r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: r.says(c.name, "then by "+c.name)}))(r.T)
 			lines := strings.Join(again.Lines, "\n")
 			if strings.Count(lines, c.last) != 1 || !strings.HasSuffix(lines, c.last+"\n"+`{"user":"then by `+c.name+`"}`) || c.name == "message" && strings.Contains(lines, "build it") {
 				t.Errorf("a fork of %s is told:\n%s", c.name, lines)
 			}
 		}
 		// The agent's own past stays.
-		own, err := r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: got})
-		r.No(err)
+		own := expect.Of(r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: got}))(r.T)
 		expect.True(t, len(own.Lines) == 3 && strings.Contains(own.Lines[0], "build it"), "ada's own: %v", own.Lines)
 	})
 }

@@ -45,8 +45,7 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 		later := r.began("r-2")
 		for n, at := range []string{at, later} {
 			name := []string{"bob", "eve"}[n]
-			f, err := r.fork(at, name, nil)
-			r.No(err)
+			f := expect.Of(r.fork(at, name, nil))(r.T)
 			expect.True(t, len(f.Parts) == 1 && f.Parts[0].makes(), "%s has %+v", name, f.Parts)
 			expect.Is(t, r.shelf.things[f.Parts[0].Dest], "one", "what", name, "has says")
 		}
@@ -57,15 +56,13 @@ func TestWhatAForkThatFailedWasOfIsForkedAgain(t *testing.T) {
 func TestAStateWithoutItsSnapshotIsPassedOver(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.attachThing("bench")
-		first, err := r.Snapshot(r.T.Context(), alice, id)
-		r.No(err)
+		first := expect.Of(r.Snapshot(r.T.Context(), alice, id))(r.T)
 		at := r.began("r-1")
 		for _, run := range []string{"r-2", "r-3"} {
 			r.No(r.Ledger.Update(r.T.Context(), alice, func(tx *audit.Tx) error { return note(tx, id, dag.Pos(tx), state{Snapshot: "snap-gone"}) }))
 			r.began(run)
 		}
-		f, err := r.fork(at, "bob", nil)
-		r.No(err)
+		f := expect.Of(r.fork(at, "bob", nil))(r.T)
 		expect.Is(t, f.Parts[0].SnapshotRef, first.Snapshot.ID, "forked from the snapshot")
 	})
 }
@@ -82,16 +79,13 @@ func TestWhatAForkTookGoesBackWithIt(t *testing.T) {
 		r.No(err)
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
-		_, err = forking{r.Resources}.Act(ctx, job)
-		r.No(err)
+		expect.Of(forking{r.Resources}.Act(ctx, job))(r.T)
 		got := r.holders(id)
 		expect.Must(t, got == "bob", "after the fork %s have it", got)
 		time.Sleep(time.Second)
-		_, err = r.Attach(ctx, alice, Attachment{AgentID: "eve", Target: "shelf:bench"})
-		r.No(err)
+		expect.Of(r.Attach(ctx, alice, Attachment{AgentID: "eve", Target: "shelf:bench"}))(r.T)
 		for range 2 {
-			seen, err := forking{r.Resources}.Compensate(ctx, job)
-			r.No(err)
+			seen := expect.Of(forking{r.Resources}.Compensate(ctx, job))(r.T)
 			got := r.holders(id)
 			expect.True(t, seen.Met && got == "ada eve", "after it was taken back %q have it: %+v", got, seen)
 		}
@@ -130,12 +124,10 @@ func TestWhatAForkTookGoesToNobodyElse(t *testing.T) {
 		r.No(err)
 		_, args := p.steps()
 		job := control.Job{Key: "i-1/1", Tenant: acme, IntentID: "i-1", Step: 1, AgentID: "ada", Args: core.MustEncode(args)}
-		_, err = forking{r.Resources}.Act(ctx, job)
-		r.No(err)
+		expect.Of(forking{r.Resources}.Act(ctx, job))(r.T)
 		time.Sleep(time.Second)
 		r.people.add("ada") // anew
-		_, err = forking{r.Resources}.Compensate(ctx, job)
-		r.No(err)
+		expect.Of(forking{r.Resources}.Compensate(ctx, job))(r.T)
 		expect.Is(t, r.holders(id), "")
 	})
 }
@@ -153,21 +145,18 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 		made := filepath.Join(dir, acme, "bob")
 		work := filepath.Join(made, "work")
 		there := func() string {
-			found, err := filepath.Glob(filepath.Join(made, "*", "*"))
-			r.No(err)
+			found := expect.Of(filepath.Glob(filepath.Join(made, "*", "*")))(r.T)
 			if _, err := os.Stat(made); err != nil {
 				return "gone"
 			}
 			return strings.TrimPrefix(strings.Join(found, " "), work)
 		}
 		for _, c := range []struct{ file, left string }{{"", "gone"}, {"notes", "/notes"}} {
-			_, err := forking{r.Resources}.Act(r.T.Context(), job)
-			r.No(err)
+			expect.Of(forking{r.Resources}.Act(r.T.Context(), job))(r.T)
 			if c.file != "" {
 				r.No(os.WriteFile(filepath.Join(work, c.file), nil, 0o600))
 			}
-			_, err = forking{r.Resources}.Compensate(r.T.Context(), job)
-			r.No(err)
+			expect.Of(forking{r.Resources}.Compensate(r.T.Context(), job))(r.T)
 			expect.Is(t, there(), c.left, "left is")
 		}
 		_, err = os.Stat(filepath.Join(dir, acme))
@@ -178,8 +167,7 @@ func TestAForkThatFailedLeavesNoDirectory(t *testing.T) {
 // holders are who has a resource.
 func (r *rig) holders(id string) string {
 	r.T.Helper()
-	v, err := r.Show(r.T.Context(), acme, id)
-	r.No(err)
+	v := expect.Of(r.Show(r.T.Context(), acme, id))(r.T)
 	var names []string
 	for _, h := range v.Holders {
 		names = append(names, h.AgentID)
@@ -190,8 +178,7 @@ func (r *rig) holders(id string) string {
 // moves are who got and lost a resource, oldest first, as the record tells.
 func (r *rig) moves(id string) string {
 	r.T.Helper()
-	page, err := r.dag.Events(r.T.Context(), acme, dag.Query{Filter: core.Filter{Size: 100}})
-	r.No(err)
+	page := expect.Of(r.dag.Events(r.T.Context(), acme, dag.Query{Filter: core.Filter{Size: 100}}))(r.T)
 	var moves []string
 	for _, e := range page.Items {
 		switch b := e.Event.Body.(type) {

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/enginetest"
+	"swarmdeck/expect"
 )
 
 const acme = "t_acme"
@@ -51,10 +52,8 @@ func inBubble(t *testing.T, fn func(*rig)) {
 // began records, in a bubble, that a run of ada began, and returns that event.
 func (r *rig) began(run string) string {
 	r.T.Helper()
-	e, err := dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: "ada"}, &dag.RunStarted{Reason: "user"})
-	r.No(err)
-	_, err = r.dag.Emit(r.T.Context(), alice, e)
-	r.No(err)
+	e := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(time.Now()), RunID: run, AgentID: "ada"}, &dag.RunStarted{Reason: "user"}))(r.T)
+	expect.Of(r.dag.Emit(r.T.Context(), alice, e))(r.T)
 	time.Sleep(time.Second)
 	return e.EventID
 }
@@ -65,10 +64,8 @@ func (r *rig) says(agent, text string) string {
 	r.T.Helper()
 	at := dag.At(time.Now())
 	m := dag.NewNode(&dag.Message{ID: text, Role: dag.RoleUser, Content: []dag.ContentPart{{Type: "text", Text: text}}, CreatedAt: at})
-	e, err := dag.NewEvent(dag.Head{TS: at, RunID: text, AgentID: agent, Nodes: []dag.Node{m}}, &dag.HistoryAppend{List: "main", MessageRef: text})
-	r.No(err)
-	_, err = r.dag.Emit(r.T.Context(), alice, e)
-	r.No(err)
+	e := expect.Of(dag.NewEvent(dag.Head{TS: at, RunID: text, AgentID: agent, Nodes: []dag.Node{m}}, &dag.HistoryAppend{List: "main", MessageRef: text}))(r.T)
+	expect.Of(r.dag.Emit(r.T.Context(), alice, e))(r.T)
 	time.Sleep(time.Second)
 	return e.EventID
 }
@@ -77,8 +74,7 @@ func (r *rig) says(agent, text string) string {
 func (r *rig) attachThing(name string) string {
 	r.T.Helper()
 	r.shelf.put(name, "one")
-	v, err := r.Attach(r.T.Context(), alice, Attachment{AgentID: "ada", Target: "shelf:" + name})
-	r.No(err)
+	v := expect.Of(r.Attach(r.T.Context(), alice, Attachment{AgentID: "ada", Target: "shelf:" + name}))(r.T)
 	return v.ID
 }
 

@@ -14,14 +14,12 @@ func TestAStateIsThatOfThePlaceWhereItsKeepingBegan(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.attachThing("bench")
 		before := r.began("r-1")
-		at, err := r.Position(r.T.Context(), acme)
-		r.No(err)
+		at := expect.Of(r.Position(r.T.Context(), acme))(r.T)
 		after := r.began("r-2")
 		r.No(r.Keep(r.T.Context(), acme, "ada", at, false))
 		r.shelf.put("bench", "two")
 		for _, event := range []string{before, after} {
-			p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
-			r.No(err)
+			p := expect.Of(r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"}))(r.T)
 			part := p.Parts[0]
 			expect.True(t, part.Resource.ID == id && part.SnapshotRef != "" && part.Exact, "at %s: %+v", event, part)
 		}
@@ -35,8 +33,7 @@ func TestACallWaitsNoLongerForAStateThanItsPatience(t *testing.T) {
 		r.shelf.takes.Store(int64(3 * time.Second)) // of two things in a row: longer than the patience
 		keep := func() (took time.Duration, said string) {
 			began := time.Now()
-			at, err := r.Position(r.T.Context(), acme)
-			r.No(err)
+			at := expect.Of(r.Position(r.T.Context(), acme))(r.T)
 			if err := r.Keep(r.T.Context(), acme, "ada", at, false); err != nil {
 				said = err.Error()
 			}
@@ -65,14 +62,12 @@ func TestALateStateIsNotExact(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.attachThing("bench")
 		event := r.began("r-1")
-		at, err := r.Position(r.T.Context(), acme)
-		r.No(err)
+		at := expect.Of(r.Position(r.T.Context(), acme))(r.T)
 		r.shelf.takes.Store(int64(2 * Patience))
 		expect.Fails(t, r.Keep(r.T.Context(), acme, "ada", at, false), "nothing was told")
 		r.shelf.put("bench", "two") // the call has its effect
 		time.Sleep(3 * Patience)
-		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"})
-		r.No(err)
+		p := expect.Of(r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: event, Name: "bob"}))(r.T)
 		expect.True(t, !p.Parts[0].Exact, "%+v", p.Parts[0])
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"swarmdeck/expect"
 )
 
 func TestAForkOfAForkDoesNotKnowWhoHadTheNamesBefore(t *testing.T) {
@@ -13,14 +15,9 @@ func TestAForkOfAForkDoesNotKnowWhoHadTheNamesBefore(t *testing.T) {
 		r.people.add("ada") // made again
 		var made Made
 		r.people.onFork = func(m Made) error { made = m; return nil }
-		_, err := r.fork(r.says("ada", "by ada"), "bob", nil)
-		r.No(err)
-		f, err := r.Fork(r.T.Context(), alice, ForkRequest{AgentID: "bob", At: r.says("bob", "by bob"), Name: "eve"})
-		r.No(err)
-		past, err := r.Past(r.T.Context(), acme, made.Origin, f.Dir)
-		r.No(err)
-		if strings.Contains(past, "before") || !strings.Contains(past, "{\"user\":\"by ada\"}\n{\"user\":\"by bob\"}\n") {
-			t.Errorf("eve is told:\n%s", past)
-		}
+		expect.Of(r.fork(r.says("ada", "by ada"), "bob", nil))(r.T)
+		f := expect.Of(r.Fork(r.T.Context(), alice, ForkRequest{AgentID: "bob", At: r.says("bob", "by bob"), Name: "eve"}))(r.T)
+		past := expect.Of(r.Past(r.T.Context(), acme, made.Origin, f.Dir))(r.T)
+		expect.True(t, !strings.Contains(past, "before") && strings.Contains(past, "{\"user\":\"by ada\"}\n{\"user\":\"by bob\"}\n"), "eve is told:\n%s", past)
 	})
 }

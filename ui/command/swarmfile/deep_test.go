@@ -11,14 +11,12 @@ func TestNestingAndRepetitionAreBounded(t *testing.T) {
 	for _, unit := range []string{"- ", "? ", "a: ", "!!x ", "&a ", "*a ", "[", "{", "{a: [", "-\n", "'", "\"", "| ", "> ", "# ", "\t", "[a,", "!", "&", "- - ? "} {
 		text := "x: " + strings.Repeat(unit, (12<<10)/len(unit))
 		for _, text := range []string{text, strings.TrimPrefix(text, "x: ")} {
-			_, err := load(text)
-			expect.Fails(t, err, text)
+			expect.Fails(t, expect.Fault(load(text)), text)
 		}
 	}
 	var steps strings.Builder
 	for i := range 600 {
 		steps.WriteString(strings.Repeat(" ", i) + "a:\n")
 	}
-	_, err := load(steps.String())
-	expect.Fails(t, err, "600 levels were accepted")
+	expect.Fails(t, expect.Fault(load(steps.String())), "600 levels were accepted")
 }

@@ -50,7 +50,6 @@ func TestATokenIsLongAndPrivate(t *testing.T) {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
 		expect.No(t, os.Chmod(path, 0o644))
-		_, err = Token(path)
-		expect.True(t, err != nil && strings.Contains(err.Error(), "chmod 600"), "readable by others: %v", err)
+		expect.Says(t, expect.Fault(Token(path)), "chmod 600", "readable by others")
 	}
 }

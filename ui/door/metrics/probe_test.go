@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine"
+	"swarmdeck/expect"
 )
 
 func TestProbesNeedNoTokenAndAreToldNoReason(t *testing.T) {
@@ -35,8 +36,6 @@ func TestProbesNeedNoTokenAndAreToldNoReason(t *testing.T) {
 		r.Host = c.host
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != c.want || c.text != "" && w.Body.String() != c.text {
-			t.Errorf("%s at %s while %v: %d, %q", c.path, c.host, c.why, w.Code, w.Body)
-		}
+		expect.True(t, w.Code == c.want && (c.text == "" || w.Body.String() == c.text), "%s at %s while %v: %d, %q", c.path, c.host, c.why, w.Code, w.Body)
 	}
 }

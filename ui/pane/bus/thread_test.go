@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/bus"
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -18,7 +19,6 @@ func TestConversationsStandTogetherInTheirOrder(t *testing.T) {
 	for _, l := range threads(messages) {
 		got = append(got, l.place.lead(screen.ASCII())+l.MessageID)
 	}
-	if want := "b,|- e,`- g,f,d,c,a"; strings.Join(got, ",") != want {
-		t.Fatalf("%s, want %s", strings.Join(got, ","), want)
-	}
+	want := "b,|- e,`- g,f,d,c,a"
+	expect.Must(t, strings.Join(got, ",") == want, "%s, want %s", strings.Join(got, ","), want)
 }
