@@ -204,76 +204,76 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 }
 
 // openTimeline opens what happened to the selected thing.
-func (m *Model) openTimeline() tea.Cmd {
-	p := m.focused()
+func (d *dialog) openTimeline() tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(d.env())
 	if line := pane.TimelineOf(it); !line.Empty() {
-		m.openItem(line)
+		d.openItem(line)
 		return nil
 	}
 	if it.Empty() {
-		return m.say(true, "", "nothing is selected")
+		return d.say(true, "", "nothing is selected")
 	}
-	return m.say(true, "", "there is no timeline of a "+it.Kind)
+	return d.say(true, "", "there is no timeline of a "+it.Kind)
 }
 
 // openWork opens what the selected agent changed in its tree.
-func (m *Model) openWork() tea.Cmd {
-	p := m.focused()
+func (d *dialog) openWork() tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(d.env())
 	if it.Agent == "" {
-		return m.say(true, "", "no agent is selected")
+		return d.say(true, "", "no agent is selected")
 	}
-	m.openItem(pane.Item{Kind: "diff", ID: "tree:" + it.Agent, Agent: it.Agent})
+	d.openItem(pane.Item{Kind: "diff", ID: "tree:" + it.Agent, Agent: it.Agent})
 	return nil
 }
 
 // openReview opens what is known of the work under the cursor beside its diff, or with
 // swap the comparison of two works the other way round.
-func (m *Model) openReview(swap bool) tea.Cmd {
-	p := m.focused()
+func (d *dialog) openReview(swap bool) tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(d.env())
 	works, is := strings.CutPrefix(it.ID, "tree:")
 	a, b, both := strings.Cut(works, " ")
 	switch {
 	case !is || it.Kind != review.DiffName:
-		return m.say(true, "", "no work of an agent is selected")
+		return d.say(true, "", "no work of an agent is selected")
 	case !swap:
-		m.openItem(pane.Item{Kind: review.WorkName, ID: a, Agent: a})
+		d.openItem(pane.Item{Kind: review.WorkName, ID: a, Agent: a})
 	case !both:
-		return m.say(true, "", "only a comparison of two works has another way round: mark two in the list of reviews, then =")
+		return d.say(true, "", "only a comparison of two works has another way round: mark two in the list of reviews, then =")
 	default:
-		m.place.open = m.place.open[:max(len(m.place.open)-1, 0)]
-		m.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + b + " " + a, Agent: b})
+		d.place.open = d.place.open[:max(len(d.place.open)-1, 0)]
+		d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + b + " " + a, Agent: b})
 	}
 	return nil
 }
 
 // openCompare opens how what two marked things did differs, or one of them and
 // what is selected. Of reviews it is their files.
-func (m *Model) openCompare() tea.Cmd {
-	p := m.focused()
+func (d *dialog) openCompare() tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
 	two := p.Marks()
 	if len(two) == 1 {
-		two = append(two, p.Selected(m.env()))
+		two = append(two, p.Selected(d.env()))
 	}
 	if p.Name() == review.ListName {
 		if len(two) != 2 || two[0].Agent == two[1].Agent {
-			return m.say(true, "", "mark two reviews to compare what their agents made of the same files")
+			return d.say(true, "", "mark two reviews to compare what their agents made of the same files")
 		}
-		m.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + two[0].Agent + " " + two[1].Agent, Agent: two[0].Agent})
+		d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + two[0].Agent + " " + two[1].Agent, Agent: two[0].Agent})
 		return nil
 	}
 	var names []string
@@ -283,26 +283,26 @@ func (m *Model) openCompare() tea.Cmd {
 		}
 	}
 	if len(names) != 2 {
-		return m.say(true, "", "mark two agents, tasks or sessions to compare what they did")
+		return d.say(true, "", "mark two agents, tasks or sessions to compare what they did")
 	}
-	m.openItem(pane.Item{Kind: "compare", ID: strings.Join(names, " ")})
+	d.openItem(pane.Item{Kind: "compare", ID: strings.Join(names, " ")})
 	return nil
 }
 
 // openPicture opens the picture of the selected thing, or the solids of the
 // workspace that it is in.
-func (m *Model) openPicture() tea.Cmd {
+func (d *dialog) openPicture() tea.Cmd {
 	it := pane.Item{}
-	switch p := m.focused().(type) {
+	switch p := d.focused().(type) {
 	case nil:
 	case pane.Viewer:
-		it = p.Picture(m.env())
+		it = p.Picture(d.env())
 	default:
-		it = pane.PictureOf(p.Selected(m.env()).Workspace, "")
+		it = pane.PictureOf(p.Selected(d.env()).Workspace, "")
 	}
 	if it.Empty() {
-		return m.say(true, "", "there is nothing here to look at in another way")
+		return d.say(true, "", "there is nothing here to look at in another way")
 	}
-	m.openItem(it)
+	d.openItem(it)
 	return nil
 }

@@ -18,8 +18,8 @@ const objectWidth = 56
 
 // markedApprovals are those that a key answers together: none unless their list has
 // the focus.
-func (m *Model) markedApprovals() []pane.Item {
-	if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName {
+func (an *answers) markedApprovals() []pane.Item {
+	if p := an.focused(); p != nil && p.Name() == gate.ApprovalsName {
 		return p.Marks()
 	}
 	return nil
@@ -28,12 +28,12 @@ func (m *Model) markedApprovals() []pane.Item {
 // answerMarked approves or denies what is marked, with one reason. Each is listed with
 // its own digest and object, as it was when it was marked, and decided on its own.
 // What is at high risk is never approved so.
-func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
+func (an *answers) answerMarked(how string, marked []pane.Item) tea.Cmd {
 	if how != "approve" && how != "deny" {
-		return m.say(true, "", "approvals that are marked are approved or denied; take the marks away for all else")
+		return an.say(true, "", "approvals that are marked are approved or denied; take the marks away for all else")
 	}
 	open := map[string]*judge.Approval{}
-	for _, a := range m.env().Snap.Approvals {
+	for _, a := range an.env().Snap.Approvals {
 		open[a.ApprovalID] = a
 	}
 	var list []string
@@ -42,29 +42,29 @@ func (m *Model) answerMarked(how string, marked []pane.Item) tea.Cmd {
 		a := open[it.ID]
 		switch {
 		case a == nil:
-			return m.say(true, "", it.ID+" is answered already: take its mark away")
+			return an.say(true, "", it.ID+" is answered already: take its mark away")
 		case how == "approve" && pane.HighRisk(a.Risk):
-			return m.say(true, "", it.ID+" is at "+string(a.Risk)+" risk, which is approved one at a time: take its mark away")
+			return an.say(true, "", it.ID+" is at "+string(a.Risk)+" risk, which is approved one at a time: take its mark away")
 		case how == "approve" && a.Gate == judge.GateQuestion:
-			return m.say(true, "", it.ID+" is a question, which is answered by itself: take its mark away")
+			return an.say(true, "", it.ID+" is a question, which is answered by itself: take its mark away")
 		case a.Digest != it.Digest:
-			return m.say(true, "", it.ID+" has changed since it was marked: read it again")
+			return an.say(true, "", it.ID+" has changed since it was marked: read it again")
 		}
 		items = append(items, it)
 		list = append(list, fmt.Sprintf("%s %.12s %s %s", it.ID, a.Digest, a.Risk, a.Agent.Name), "  "+core.ClipTo(pane.Headline(a), objectWidth))
 	}
-	if most := max(3, (m.h-12)/2); len(items) > most {
-		return m.say(true, "", fmt.Sprintf("%d are marked; %d fit on this screen, and are answered together", len(items), most))
+	if most := max(3, (an.h-12)/2); len(items) > most {
+		return an.say(true, "", fmt.Sprintf("%d are marked; %d fit on this screen, and are answered together", len(items), most))
 	}
 	title := fmt.Sprintf("Reason to %s %d", how, len(items))
-	return m.prompt(title, "", func(reason string) tea.Cmd {
+	return an.prompt(title, "", func(reason string) tea.Cmd {
 		if reason = strings.TrimSpace(reason); reason == "" {
-			return m.say(true, "", "many are answered with a reason only")
+			return an.say(true, "", "many are answered with a reason only")
 		}
-		j := job{targets: items, confirm: command.ConfirmType, about: fmt.Sprintf("%s %d in tenant %s, each for itself:\n%s\nreason: %s", how, len(items), m.tenant, strings.Join(list, "\n"), reason)}
+		j := job{targets: items, confirm: command.ConfirmType, about: fmt.Sprintf("%s %d in tenant %s, each for itself:\n%s\nreason: %s", how, len(items), an.tenant, strings.Join(list, "\n"), reason)}
 		for _, it := range items {
-			j.lines = append(j.lines, append(m.answerLine(how, it), "--reason", reason))
+			j.lines = append(j.lines, append(an.answerLine(how, it), "--reason", reason))
 		}
-		return m.submit(j)
+		return an.submit(j)
 	})
 }

@@ -14,6 +14,15 @@ import (
 	"swarmdeck/ui/term"
 )
 
+// attention is what waits for the operator, and what of it was told.
+type attention struct {
+	*dialog
+	blurred bool            // the terminal is out of focus
+	heeded  map[string]bool // needs that were told of, or seen
+	looked  map[string]bool // failures that were looked at
+	rang    time.Time       // the last notice
+}
+
 // need is one thing that waits for the operator.
 type need struct {
 	item pane.Item
@@ -32,27 +41,27 @@ func (n *need) key() string {
 // queue is what waits for the operator, the most urgent first: approvals,
 // agents that ask for a person, agents that are stuck, subagents that failed
 // and were not looked at.
-func (m *Model) queue() []need {
+func (q *attention) queue() []need {
 	var out []need
-	for _, a := range m.snap.Approvals {
+	for _, a := range q.snap.Approvals {
 		out = append(out, need{item: gate.ApprovalItem(a), text: "asks: " + pane.Headline(a)})
 	}
 	agent := func(name, text string) {
 		out = append(out, need{item: pane.Item{Kind: "agent", ID: name, Agent: name}, text: text})
 	}
-	for _, a := range m.snap.Agents {
+	for _, a := range q.snap.Agents {
 		if a.Attention != "" && a.Waiting == "" {
 			agent(a.Name, a.Name+" asks: "+a.Attention)
 		}
 	}
-	for _, a := range m.snap.Agents {
+	for _, a := range q.snap.Agents {
 		if a.State() == "stuck" {
 			agent(a.Name, a.Name+" is stuck: "+a.Stuck.Text)
 		}
 	}
-	for _, a := range m.fleet.Failed(m.env()) {
+	for _, a := range q.fleet.Failed(q.env()) {
 		n := need{item: pane.Item{Kind: "subagent", ID: a.AgentID, Task: a.TaskID}, text: a.Label() + " failed: " + a.Error, once: true}
-		if !m.looked[n.key()] {
+		if !q.looked[n.key()] {
 			out = append(out, n)
 		}
 	}
@@ -61,44 +70,44 @@ func (m *Model) queue() []need {
 
 // nextNeed goes to the next thing that waits for the operator, from the one
 // that is shown on to the end, then round.
-func (m *Model) nextNeed() tea.Cmd {
-	queue := m.queue()
+func (q *attention) nextNeed() tea.Cmd {
+	queue := q.queue()
 	if len(queue) == 0 {
-		return m.say(false, "", "nothing needs you")
+		return q.say(false, "", "nothing needs you")
 	}
 	here := pane.Item{}
-	if a := m.card.Approval(); a != nil && m.place.visible(gate.CardName) {
+	if a := q.card.Approval(); a != nil && q.place.visible(gate.CardName) {
 		here = gate.ApprovalItem(a)
-	} else if p := m.focused(); p != nil {
-		here = p.Selected(m.env())
+	} else if p := q.focused(); p != nil {
+		here = p.Selected(q.env())
 	}
 	at := slices.IndexFunc(queue, func(n need) bool { return n.item.Kind == here.Kind && n.item.ID == here.ID })
 	next := queue[(at+1)%len(queue)]
 	if next.once {
-		m.lookedAt(next, queue)
+		q.lookedAt(next, queue)
 	}
 	if next.item.Kind == "approval" {
-		m.goTo(gate.ApprovalsName)
-		m.list.Refresh(m.env())
-		_, _ = m.list.Filter(m.env(), "")
-		m.list.Select(next.item.ID)
-		if m.w < wideW {
-			m.openItem(next.item)
+		q.goTo(gate.ApprovalsName)
+		q.list.Refresh(q.env())
+		_, _ = q.list.Filter(q.env(), "")
+		q.list.Select(next.item.ID)
+		if q.w < wideW {
+			q.openItem(next.item)
 		}
 		return nil
 	}
-	m.goTo(fleet.Name)
-	p := m.fleet
-	_, _ = p.Filter(m.env(), "")
+	q.goTo(fleet.Name)
+	p := q.fleet
+	_, _ = p.Filter(q.env(), "")
 	p.Select(next.item.ID)
 	return nil
 }
 
 // lookedAt notes that something was looked at, and forgets what is over.
-func (m *Model) lookedAt(n need, queue []need) {
-	m.looked[n.key()] = true
-	if len(m.looked) > 4*len(queue)+100 {
-		m.looked = map[string]bool{n.key(): true}
+func (q *attention) lookedAt(n need, queue []need) {
+	q.looked[n.key()] = true
+	if len(q.looked) > 4*len(queue)+100 {
+		q.looked = map[string]bool{n.key(): true}
 	}
 }
 
@@ -121,38 +130,38 @@ const noticeWidth = 120
 
 // alert tells of what is new in the queue when the terminal is out of focus.
 // What comes too soon after another notice is told together with the next.
-func (m *Model) alert() tea.Cmd {
-	queue := m.queue()
-	if !m.blurred {
-		m.heed(queue)
+func (q *attention) alert() tea.Cmd {
+	queue := q.queue()
+	if !q.blurred {
+		q.heed(queue)
 		return nil
 	}
 	var news []need
 	for _, n := range queue {
-		if !m.heeded[n.key()] {
+		if !q.heeded[n.key()] {
 			news = append(news, n)
 		}
 	}
-	if len(news) == 0 || m.now.Sub(m.answers.rang) < alertGap {
+	if len(news) == 0 || q.now.Sub(q.rang) < alertGap {
 		return nil
 	}
-	m.answers.rang = m.now
-	m.heed(queue)
+	q.rang = q.now
+	q.heed(queue)
 	text := news[0].text
 	if len(news) > 1 {
 		text = fmt.Sprintf("%d things need you: %s", len(news), text)
 	}
-	if seq := m.opt.Notice.sequence(text); seq != "" {
+	if seq := q.opt.Notice.sequence(text); seq != "" {
 		return tea.Raw(seq)
 	}
 	return nil
 }
 
 // heed takes the queue as known.
-func (m *Model) heed(queue []need) {
-	m.heeded = make(map[string]bool, len(queue))
+func (q *attention) heed(queue []need) {
+	q.heeded = make(map[string]bool, len(queue))
 	for _, n := range queue {
-		m.heeded[n.key()] = true
+		q.heeded[n.key()] = true
 	}
 }
 

@@ -13,23 +13,23 @@ import (
 const longer = "…"
 
 // compose asks for a text of any number of lines, for an agent if it names one.
-func (m *Model) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd {
+func (d *dialog) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd {
 	p := overlay.NewCompose(title)
-	m.over.Push(p, func(a overlay.Action) tea.Cmd {
+	d.over.Push(p, func(a overlay.Action) tea.Cmd {
 		switch a.Kind {
 		case overlay.Submit:
 			return then(a.Text)
 		case overlay.Edit:
-			return m.editText(p, a.Text)
+			return d.editText(p, a.Text)
 		}
 		return nil
 	})
-	return m.offerWords(p, agent)
+	return d.offerWords(p, agent)
 }
 
 // editText has a text edited in the operator's editor.
-func (m *Model) editText(p *overlay.Compose, text string) tea.Cmd {
-	return m.inEditor("text.md", text, core.MaxInput, func(text string) tea.Cmd {
+func (d *dialog) editText(p *overlay.Compose, text string) tea.Cmd {
+	return d.inEditor("text.md", text, core.MaxInput, func(text string) tea.Cmd {
 		p.SetValue(strings.TrimSuffix(text, "\n")) // which editors end a file with
 		return nil
 	})

@@ -41,12 +41,12 @@ func addressee(items []pane.Item) string {
 
 // offerWords has tab complete the commands of an agent, and the files of its directory that
 // it can be handed.
-func (m *Model) offerWords(p *overlay.Compose, name string) tea.Cmd {
-	i := slices.IndexFunc(m.snap.Agents, func(a *fleet.Agent) bool { return a.Name == name })
+func (d *dialog) offerWords(p *overlay.Compose, name string) tea.Cmd {
+	i := slices.IndexFunc(d.snap.Agents, func(a *fleet.Agent) bool { return a.Name == name })
 	if i < 0 || name == "" {
 		return nil
 	}
-	a := m.snap.Agents[i]
+	a := d.snap.Agents[i]
 	for _, c := range a.Offered().Commands {
 		about := c.Description
 		if c.Hint != "" {
@@ -61,12 +61,12 @@ func (m *Model) offerWords(p *overlay.Compose, name string) tea.Cmd {
 	if dir == "" {
 		dir = "."
 	}
-	dir = m.path(dir)
-	return m.track(func() tea.Msg { return wordsMsg{p, filesBelow(dir)} })
+	dir = d.path(dir)
+	return d.track(func() tea.Msg { return wordsMsg{p, filesBelow(dir)} })
 }
 
-func (m *Model) takeWords(msg wordsMsg) {
-	m.dirty = true
+func (d *dialog) takeWords(msg wordsMsg) {
+	d.dirty = true
 	for _, path := range msg.files {
 		msg.of.Offers = append(msg.of.Offers, overlay.Offer{Word: "@" + path, Text: fleet.Mention(path)})
 	}

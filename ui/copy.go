@@ -12,37 +12,37 @@ import (
 )
 
 // copy sends the id or the row under the cursor to the terminal's clipboard.
-func (m *Model) copy(row bool) tea.Cmd {
-	p := m.focused()
+func (d *dialog) copy(row bool) tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(d.env())
 	text := it.ID
 	if row && it.Row != "" {
 		text = it.Row
 	}
 	if text == "" {
-		return m.say(false, "", "nothing is selected")
+		return d.say(false, "", "nothing is selected")
 	}
-	return m.toClipboard(text)
+	return d.toClipboard(text)
 }
 
 // links lists what the screen's links open. The terminal is on the operator's machine, and
 // this may not be: what is chosen is sent to its clipboard.
-func (m *Model) links() tea.Cmd {
+func (d *dialog) links() tea.Cmd {
 	menu := &overlay.Menu{Title: "Copy a link to the terminal's clipboard"}
-	for _, to := range m.canvas.Links() {
+	for _, to := range d.canvas.Links() {
 		menu.Items = append(menu.Items, overlay.Item{ID: to, Text: to})
 	}
 	if len(menu.Items) == 0 {
-		return m.say(false, "", "no link is shown")
+		return d.say(false, "", "no link is shown")
 	}
-	m.over.Push(menu, func(a overlay.Action) tea.Cmd {
+	d.over.Push(menu, func(a overlay.Action) tea.Cmd {
 		if a.Kind != overlay.Pick {
 			return nil
 		}
-		return m.toClipboard(a.ID)
+		return d.toClipboard(a.ID)
 	})
 	return nil
 }
@@ -50,12 +50,12 @@ func (m *Model) links() tea.Cmd {
 // clipLimit bounds what is sent: terminals drop longer sequences silently.
 const clipLimit = 64 << 10
 
-func (m *Model) toClipboard(text string) tea.Cmd {
+func (d *dialog) toClipboard(text string) tea.Cmd {
 	if len(text) > clipLimit {
-		return m.say(true, "", "too long for the terminal's clipboard; use :write FILE")
+		return d.say(true, "", "too long for the terminal's clipboard; use :write FILE")
 	}
-	m.copied = text
-	return tea.Batch(m.say(false, "", "sent to terminal clipboard: "+text), tea.SetClipboard(text))
+	d.copied = text
+	return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+text), tea.SetClipboard(text))
 }
 
 // wroteMsg says that a file was written, or why not.
@@ -66,11 +66,11 @@ type wroteMsg struct {
 }
 
 // noFiles says why no file can be written from here, "" when one can.
-func (m *Model) noFiles() string {
+func (sh *shared) noFiles() string {
 	switch {
-	case m.opt.Remote:
+	case sh.opt.Remote:
 		return "files can't be written from another machine"
-	case m.opt.ReadOnly:
+	case sh.opt.ReadOnly:
 		return "who only reads writes no files"
 	}
 	return ""
@@ -99,9 +99,9 @@ func (m *Model) wrote(msg wroteMsg) tea.Cmd {
 	return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", msg.n, msg.path))
 }
 
-func (m *Model) path(p string) string {
-	if filepath.IsAbs(p) || m.opt.Dir == "" {
+func (sh *shared) path(p string) string {
+	if filepath.IsAbs(p) || sh.opt.Dir == "" {
 		return p
 	}
-	return filepath.Join(m.opt.Dir, p)
+	return filepath.Join(sh.opt.Dir, p)
 }

@@ -32,11 +32,11 @@ type (
 
 // inEditor has a text edited in the operator's editor, under a name that tells the editor
 // what it is. It can be only where the operator sits at the engine's machine.
-func (m *Model) inEditor(name, text string, most int, then func(text string) tea.Cmd) tea.Cmd {
-	if m.opt.Editor == nil {
-		return m.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
+func (d *dialog) inEditor(name, text string, most int, then func(text string) tea.Cmd) tea.Cmd {
+	if d.opt.Editor == nil {
+		return d.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
 	}
-	return m.track(func() tea.Msg {
+	return d.track(func() tea.Msg {
 		path, err := draft(name, text)
 		return draftMsg{path, most, err, then}
 	})
@@ -58,11 +58,11 @@ func draft(name, text string) (path string, err error) {
 	return f.Name(), nil
 }
 
-func (m *Model) drafted(msg draftMsg) tea.Cmd {
+func (d *dialog) drafted(msg draftMsg) tea.Cmd {
 	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
+		return d.say(true, "", msg.err.Error())
 	}
-	return tea.ExecProcess(m.opt.Editor(msg.path), func(err error) tea.Msg {
+	return tea.ExecProcess(d.opt.Editor(msg.path), func(err error) tea.Msg {
 		defer os.Remove(msg.path)
 		if err != nil {
 			return writtenMsg{err: fmt.Errorf("the editor ended badly: %w", err)}
@@ -81,10 +81,10 @@ func (m *Model) drafted(msg draftMsg) tea.Cmd {
 }
 
 // written takes what the editor left.
-func (m *Model) written(msg writtenMsg) tea.Cmd {
-	m.dirty = true
+func (d *dialog) written(msg writtenMsg) tea.Cmd {
+	d.dirty = true
 	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
+		return d.say(true, "", msg.err.Error())
 	}
 	return msg.then(msg.text)
 }
@@ -97,26 +97,26 @@ type readMsg struct {
 }
 
 // editFile has the file under the cursor of an agent's work edited, in the agent's tree.
-func (m *Model) editFile() tea.Cmd {
-	p := m.focused()
+func (d *dialog) editFile() tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(d.env())
 	agent, is := strings.CutPrefix(it.ID, "tree:")
 	if !is || it.File == "" || strings.Contains(agent, " ") {
-		return m.say(true, "", "there is no file of an agent's tree here to edit")
+		return d.say(true, "", "there is no file of an agent's tree here to edit")
 	}
-	return m.editFiles(agent, []string{it.File})
+	return d.editFiles(agent, []string{it.File})
 }
 
 // editFiles has files of an agent's tree edited, one after another.
-func (m *Model) editFiles(agent string, files []string) tea.Cmd {
+func (d *dialog) editFiles(agent string, files []string) tea.Cmd {
 	if len(files) == 0 {
 		return nil
 	}
-	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
-	return m.track(func() tea.Msg {
+	ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
+	return d.track(func() tea.Msg {
 		out, says, code := run(ctx, tenant, []string{"review", "file", "-o", "json", "--", agent, files[0]})
 		read := readMsg{rest: files[1:]}
 		if err := json.Unmarshal([]byte(out), &read.file); code != 0 || err != nil {
@@ -127,17 +127,17 @@ func (m *Model) editFiles(agent string, files []string) tea.Cmd {
 }
 
 // wasRead opens the editor on it, and writes what it left into the tree.
-func (m *Model) wasRead(msg readMsg) tea.Cmd {
+func (d *dialog) wasRead(msg readMsg) tea.Cmd {
 	if msg.says != "" {
-		return m.say(true, "", msg.says)
+		return d.say(true, "", msg.says)
 	}
 	f := msg.file
-	return m.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
+	return d.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
 		if text == f.Content {
-			return tea.Batch(m.say(false, "", "nothing was changed in "+f.File), m.editFiles(f.Agent, msg.rest))
+			return tea.Batch(d.say(false, "", "nothing was changed in "+f.File), d.editFiles(f.Agent, msg.rest))
 		}
-		ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
-		return m.track(func() tea.Msg {
+		ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
+		return d.track(func() tea.Msg {
 			path, err := draft(f.File, text)
 			if err != nil {
 				return writtenMsg{err: err}
@@ -146,8 +146,8 @@ func (m *Model) wasRead(msg readMsg) tea.Cmd {
 			line := []string{"review", "edit", "--from-file", path, "--state", f.State, "--", f.Agent, f.File}
 			var o output
 			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
-			next := func() tea.Cmd { return m.editFiles(f.Agent, msg.rest) }
-			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: m.presses, done: next}, []output{o}}
+			next := func() tea.Cmd { return d.editFiles(f.Agent, msg.rest) }
+			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: d.presses, done: next}, []output{o}}
 		})
 	})
 }

@@ -5,12 +5,29 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
+	"swarmdeck/ui/pane/fleet"
+	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/log"
 )
 
+// places is which panes are shown where.
+type places struct {
+	*shared
+	panes   map[string]pane.Pane
+	lists   []string // names of the lists, in the order of their keys
+	fleet   *fleet.List
+	list    *pane.Table[*judge.Approval]
+	card    *gate.Card
+	notes   *log.Messages
+	place   placement
+	visited visited
+}
+
 // focused is the pane that has the keys; nil on a screen that is too small.
-func (m *Model) focused() pane.Pane {
-	for _, pl := range m.place.shown {
+func (ps *places) focused() pane.Pane {
+	for _, pl := range ps.place.shown {
 		if pl.focused {
 			return pl.pane
 		}
@@ -19,8 +36,8 @@ func (m *Model) focused() pane.Pane {
 }
 
 // goTo shows a list pane.
-func (m *Model) goTo(name string) {
-	p := &m.place
+func (ps *places) goTo(name string) {
+	p := &ps.place
 	if p.base != name {
 		p.prev, p.base = p.base, name
 	}
@@ -28,54 +45,54 @@ func (m *Model) goTo(name string) {
 }
 
 // choosePane offers every list, also those beyond the number keys.
-func (m *Model) choosePane() tea.Cmd {
-	return m.menu("go to", m.lists, func(i int) tea.Cmd {
-		m.goTo(m.lists[i])
+func (d *dialog) choosePane() tea.Cmd {
+	return d.menu("go to", d.lists, func(i int) tea.Cmd {
+		d.goTo(d.lists[i])
 		return nil
 	})
 }
 
 // cycle moves the focus to the next place (step 1) or the one before (-1); a
 // narrow screen has one place, so there the pane changes.
-func (m *Model) cycle(step int) {
-	if m.w < wideW {
-		i := slices.Index(m.lists, m.place.base)
-		m.goTo(m.lists[(i+step+len(m.lists))%len(m.lists)])
+func (ps *places) cycle(step int) {
+	if ps.w < wideW {
+		i := slices.Index(ps.lists, ps.place.base)
+		ps.goTo(ps.lists[(i+step+len(ps.lists))%len(ps.lists)])
 		return
 	}
-	shown := m.place.shown
+	shown := ps.place.shown
 	at := slices.IndexFunc(shown, func(pl placed) bool { return pl.focused })
 	if at < 0 || len(shown) < 2 {
 		return
 	}
 	next := shown[(at+step+len(shown))%len(shown)]
-	m.place.open = nil
+	ps.place.open = nil
 	if next.pane.Kind() == pane.Sheet {
-		m.place.open = []pane.Item{next.item}
+		ps.place.open = []pane.Item{next.item}
 		return
 	}
-	m.place.lead = next.pane.Name()
+	ps.place.lead = next.pane.Name()
 }
 
 // openItem opens the thing under the cursor.
-func (m *Model) openItem(it pane.Item) {
-	if m.sheet(it) == nil {
+func (ps *places) openItem(it pane.Item) {
+	if ps.sheet(it) == nil {
 		return
 	}
-	m.place.open = append(m.place.open, it)
-	if n := len(m.place.open); n > 32 {
-		m.place.open = m.place.open[n-32:]
+	ps.place.open = append(ps.place.open, it)
+	if n := len(ps.place.open); n > 32 {
+		ps.place.open = ps.place.open[n-32:]
 	}
 }
 
 // back closes the last opened thing and reports whether there was one.
-func (m *Model) back() bool {
-	if n := len(m.place.open); n > 0 {
-		m.place.open = m.place.open[:n-1]
+func (ps *places) back() bool {
+	if n := len(ps.place.open); n > 0 {
+		ps.place.open = ps.place.open[:n-1]
 		return true
 	}
-	if m.place.lead != m.place.base {
-		m.place.lead = m.place.base
+	if ps.place.lead != ps.place.base {
+		ps.place.lead = ps.place.base
 		return true
 	}
 	return false

@@ -12,15 +12,15 @@ import (
 )
 
 // fill opens a pane's form; asked says that a key has just asked for it.
-func (m *Model) fill(f pane.Fill, asked bool) tea.Cmd {
+func (r *runner) fill(f pane.Fill, asked bool) tea.Cmd {
 	form := overlay.NewForm(f.Title, f.Fields)
 	form.Check = f.Check
-	return m.openForm(form, f.Line, asked)
+	return r.openForm(form, f.Line, asked)
 }
 
 // openForm runs the line that comes of a form. When it is refused the form
 // comes back with the reason, unless the operator has gone on meanwhile.
-func (m *Model) openForm(form *overlay.Form, line func(core.Raw) []string, asked bool) tea.Cmd {
+func (r *runner) openForm(form *overlay.Form, line func(core.Raw) []string, asked bool) tea.Cmd {
 	then := func(a overlay.Action) tea.Cmd {
 		if a.Kind != overlay.Submit {
 			return nil
@@ -28,17 +28,17 @@ func (m *Model) openForm(form *overlay.Form, line func(core.Raw) []string, asked
 		j := job{lines: [][]string{line(core.Raw(a.Text))}}
 		j.refused = func(o output) tea.Cmd {
 			form.Refuse(refusal(o))
-			return m.openForm(form, line, false)
+			return r.openForm(form, line, false)
 		}
-		return m.submit(j)
+		return r.submit(j)
 	}
 	if asked {
-		m.over.Push(form, then)
+		r.over.Push(form, then)
 		return nil
 	}
-	m.over.PushUnasked(form, then, m.now)
-	m.answers.from = m.now.Add(deadTime)
-	return m.opt.After(deadTime, settled{})
+	r.over.PushUnasked(form, then, r.now)
+	r.guard.from = r.now.Add(deadTime)
+	return r.opt.After(deadTime, settled{})
 }
 
 // refusal is the error that a command printed.

@@ -30,15 +30,15 @@ type aloneMsg struct {
 }
 
 // alone does something unless another key comes together with this one.
-func (m *Model) alone(do func() tea.Cmd) tea.Cmd {
-	m.answers.held++
-	return m.opt.After(together, aloneMsg{m.presses, do})
+func (an *answers) alone(do func() tea.Cmd) tea.Cmd {
+	an.guard.held++
+	return an.opt.After(together, aloneMsg{an.presses, do})
 }
 
-func (m *Model) wasAlone(msg aloneMsg) tea.Cmd {
-	m.answers.held--
-	if m.presses != msg.presses {
-		return m.say(true, "", "nothing was approved: another key came together with that one, as in a paste")
+func (an *answers) wasAlone(msg aloneMsg) tea.Cmd {
+	an.guard.held--
+	if an.presses != msg.presses {
+		return an.say(true, "", "nothing was approved: another key came together with that one, as in a paste")
 	}
 	return msg.do()
 }
@@ -58,7 +58,6 @@ type guard struct {
 	place   string
 	presses uint64
 	slipped time.Time
-	rang    time.Time
 	held    int // answers that wait to have been alone
 }
 
@@ -88,64 +87,64 @@ func (g *guard) quiet(now time.Time) bool {
 }
 
 // watchCard notices when what the operator looks at has changed.
-func (m *Model) watchCard() tea.Cmd {
+func (an *answers) watchCard() tea.Cmd {
 	s := cardStamp{}
-	if a := m.card.Approval(); a != nil && m.place.visible(gate.CardName) {
+	if a := an.card.Approval(); a != nil && an.place.visible(gate.CardName) {
 		s = cardStamp{
-			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: m.over.open(), w: m.w, h: m.h,
+			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: an.over.open(), w: an.w, h: an.h,
 		}
-		if len(m.place.open) == 0 { // the card follows the cursor of a list
-			s.row = m.list.Position()
+		if len(an.place.open) == 0 { // the card follows the cursor of a list
+			s.row = an.list.Position()
 		}
 	}
-	if s == m.answers.stamp {
+	if s == an.guard.stamp {
 		return nil
 	}
-	m.answers.stamp = s
-	m.answers.from = m.now.Add(deadTime)
-	m.dirty = true
-	return m.opt.After(deadTime, settled{})
+	an.guard.stamp = s
+	an.guard.from = an.now.Add(deadTime)
+	an.dirty = true
+	return an.opt.After(deadTime, settled{})
 }
 
 // watchCursor notices when another thing comes under the cursor by itself,
 // because the one that was there has gone.
-func (m *Model) watchCursor() {
-	p, g := m.focused(), &m.answers
-	if p == nil || m.over.open() {
+func (an *answers) watchCursor() {
+	p, g := an.focused(), &an.guard
+	if p == nil || an.over.open() {
 		return
 	}
-	it := p.Selected(m.env())
+	it := p.Selected(an.env())
 	if it.Kind == g.under.Kind && it.ID == g.under.ID && p.Name() == g.place {
-		g.presses = m.presses
+		g.presses = an.presses
 		return
 	}
-	if p.Name() == g.place && g.presses == m.presses && !g.under.Empty() {
-		g.slipped = m.now
+	if p.Name() == g.place && g.presses == an.presses && !g.under.Empty() {
+		g.slipped = an.now
 	}
-	g.under, g.place, g.presses = it, p.Name(), m.presses
+	g.under, g.place, g.presses = it, p.Name(), an.presses
 }
 
 // mayAnswer reports whether a key may answer an approval now, and why not. An
 // answer is for the one on the card, or for those that are marked, which are listed
 // before it is given.
-func (m *Model) mayAnswer() (bool, string) {
-	if len(m.markedApprovals()) > 0 {
-		if !m.answers.settled(m.now) {
+func (an *answers) mayAnswer() (bool, string) {
+	if len(an.markedApprovals()) > 0 {
+		if !an.guard.settled(an.now) {
 			return false, "too early: what is shown has just changed"
 		}
 		return true, ""
 	}
-	if !m.place.visible(gate.CardName) || m.card.Approval() == nil {
-		if p := m.focused(); p != nil && p.Name() == gate.ApprovalsName {
-			if it := p.Selected(m.env()); !it.Empty() {
-				m.openItem(it)
+	if !an.place.visible(gate.CardName) || an.card.Approval() == nil {
+		if p := an.focused(); p != nil && p.Name() == gate.ApprovalsName {
+			if it := p.Selected(an.env()); !it.Empty() {
+				an.openItem(it)
 				return false, "read it first, then answer"
 			}
 		}
 		return false, "no approval is shown"
 	}
-	if !m.answers.settled(m.now) {
+	if !an.guard.settled(an.now) {
 		return false, "too early: what is shown has just changed"
 	}
-	return m.card.Ready()
+	return an.card.Ready()
 }

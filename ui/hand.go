@@ -10,11 +10,11 @@ import (
 
 // hand is the focused pane while it takes keys as they are; nil when none does.
 // What stands over it comes first.
-func (m *Model) hand() pane.Hand {
-	if m.over.open() || m.small() {
+func (d *dialog) hand() pane.Hand {
+	if d.over.open() || d.small() {
 		return nil
 	}
-	h, ok := m.focused().(pane.Hand)
+	h, ok := d.focused().(pane.Hand)
 	if !ok {
 		return nil
 	}
@@ -36,48 +36,48 @@ func (m *Model) handKey(h pane.Hand, k tea.KeyPressMsg) tea.Cmd {
 }
 
 // pointed reports whether a pane is shown that takes the mouse.
-func (m *Model) pointed() bool {
-	for _, pl := range m.place.shown {
+func (d *dialog) pointed() bool {
+	for _, pl := range d.place.shown {
 		if _, is := pl.pane.(pane.Pointed); is {
-			return !m.over.open() && !m.small()
+			return !d.over.open() && !d.small()
 		}
 	}
 	return false
 }
 
 // mouse gives what the mouse did to the pane that it stands on.
-func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
-	if !m.pointed() {
+func (d *dialog) mouse(msg tea.MouseMsg) tea.Cmd {
+	if !d.pointed() {
 		return nil
 	}
 	at := msg.Mouse()
-	for _, pl := range m.place.shown {
+	for _, pl := range d.place.shown {
 		in := pl.rect.Inset(1)
 		if p, is := pl.pane.(pane.Pointed); is && in.Contains(at.X, at.Y) {
-			return m.track(p.Mouse(m.env(), msg, at.X-in.X, at.Y-in.Y))
+			return d.track(p.Mouse(d.env(), msg, at.X-in.X, at.Y-in.Y))
 		}
 	}
 	return nil
 }
 
 // openTerminal opens the terminal of the selected agent.
-func (m *Model) openTerminal() tea.Cmd {
-	if p := m.focused(); p != nil {
-		if it := p.Selected(m.env()); it.Agent != "" {
-			m.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
+func (d *dialog) openTerminal() tea.Cmd {
+	if p := d.focused(); p != nil {
+		if it := p.Selected(d.env()); it.Agent != "" {
+			d.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
 			return nil
 		}
 	}
-	return m.say(true, "", "no agent is selected")
+	return d.say(true, "", "no agent is selected")
 }
 
 // follow has the panes go on that follow something by themselves. What they wait
 // for is not under way: it may never come.
-func (m *Model) follow() tea.Cmd {
+func (ps *places) follow() tea.Cmd {
 	var cmds []tea.Cmd
-	for name, p := range m.panes {
+	for name, p := range ps.panes {
 		if f, ok := p.(pane.Follower); ok {
-			cmds = append(cmds, f.Follow(m.env(), m.place.visible(name)))
+			cmds = append(cmds, f.Follow(ps.env(), ps.place.visible(name)))
 		}
 	}
 	return tea.Batch(cmds...)

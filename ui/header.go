@@ -97,8 +97,8 @@ func (m *Model) header(c *screen.Canvas) {
 
 // stopText is the line of the emergency stop: whether all work has really
 // stopped and how it goes on, before who stopped it and why.
-func (m *Model) stopText() string {
-	e := m.snap.EStop
+func (sh *shared) stopText() string {
+	e := sh.snap.EStop
 	text := fmt.Sprintf(" EMERGENCY STOP: all %d acknowledged", e.Frozen)
 	if e.Frozen == 0 {
 		text = " EMERGENCY STOP: all stopped"
@@ -111,7 +111,7 @@ func (m *Model) stopText() string {
 			waiting += fmt.Sprintf(" and %d more", n-3)
 		}
 	}
-	return fmt.Sprintf("%s, E E thaws%s (%s, %s ago: %s)", text, waiting, e.By, pane.Age(m.now, e.At), e.Reason)
+	return fmt.Sprintf("%s, E E thaws%s (%s, %s ago: %s)", text, waiting, e.By, pane.Age(sh.now, e.At), e.Reason)
 }
 
 // headPart is one number of the header.
@@ -176,19 +176,19 @@ func fitting(parts []headPart, sep string, w int) string {
 	}
 }
 
-func (m *Model) headRight(c *screen.Canvas, right int, role screen.Role, text string) int {
+func (sh *shared) headRight(c *screen.Canvas, right int, role screen.Role, text string) int {
 	n := len([]rune(text))
 	c.Text(right-n, 0, role, text)
 	return right - n
 }
 
 // sessionText is the session that is live, or how many are.
-func (m *Model) sessionText() string {
-	switch n := len(m.snap.Sessions); n {
+func (sh *shared) sessionText() string {
+	switch n := len(sh.snap.Sessions); n {
 	case 0:
 		return ""
 	case 1:
-		s := m.snap.Sessions[0]
+		s := sh.snap.Sessions[0]
 		name := s.Name
 		if name == "" {
 			name = s.SessionID

@@ -19,24 +19,24 @@ func (m *Model) openHelp() {
 }
 
 // changes reports whether a binding is there to change something.
-func (m *Model) changes(b keymap.Binding) bool {
+func (r *runner) changes(b keymap.Binding) bool {
 	if b.Line == "" {
 		return b.Guard || b.Action == "pause" || b.Action == "estop" || b.Action == "invoke" || b.Action == "create"
 	}
 	words, err := command.Split(b.Line)
-	return err == nil && m.words.Describe(words).Effect != command.Reads
+	return err == nil && r.words.Describe(words).Effect != command.Reads
 }
 
 // whyNot says why a binding does nothing now, "" when it works.
-func (m *Model) whyNot(b keymap.Binding) string {
-	if m.opt.ReadOnly && m.changes(b) {
+func (an *answers) whyNot(b keymap.Binding) string {
+	if an.opt.ReadOnly && an.changes(b) {
 		return "read-only"
 	}
 	if b.Guard {
-		if ok, why := m.card.Ready(); !ok {
+		if ok, why := an.card.Ready(); !ok {
 			return why
 		}
-		if ok, why := m.card.Armed(); !ok && b.Action != "deny" && b.Action != "abort" && b.Action != "defer" {
+		if ok, why := an.card.Armed(); !ok && b.Action != "deny" && b.Action != "abort" && b.Action != "defer" {
 			return why
 		}
 	}

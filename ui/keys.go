@@ -16,17 +16,17 @@ const sequenceGap = 2 * time.Second
 
 // scopes are the keymap scopes in force, the innermost first. A subagent
 // stands in lists among other things, with keys of its own.
-func (m *Model) scopes() []string {
-	p := m.focused()
+func (d *dialog) scopes() []string {
+	p := d.focused()
 	if p == nil {
 		return []string{"global"}
 	}
-	if h := m.hand(); h != nil {
+	if h := d.hand(); h != nil {
 		scope, _ := h.Typing()
 		return []string{scope}
 	}
 	scopes := []string{p.Name(), string(p.Kind()), "global"}
-	if p.Kind() == pane.List && p.Selected(m.env()).Kind == skill.SubagentName {
+	if p.Kind() == pane.List && p.Selected(d.env()).Kind == skill.SubagentName {
 		return append([]string{skill.SubagentName}, scopes...)
 	}
 	return scopes
@@ -37,8 +37,8 @@ func (m *Model) scopes() []string {
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	m.presses++
 	name := k.String()
-	gap := m.now.Sub(m.answers.lastAt)
-	repeat := m.answers.press(name, k.IsRepeat, m.now)
+	gap := m.now.Sub(m.guard.lastAt)
+	repeat := m.guard.press(name, k.IsRepeat, m.now)
 	hand := m.hand()
 	if m.rec != nil && (hand == nil || !hand.Secret()) {
 		m.rec.key(name, k.Text, m.over.Typing() || hand != nil, m.now)
@@ -72,12 +72,12 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 		if repeat {
 			return nil
 		}
-		m.answers.asked, m.answers.pressed = m.now, b.Keys[0].String()
+		m.guard.asked, m.guard.pressed = m.now, b.Keys[0].String()
 		if ok, why := m.mayAnswer(); !ok {
 			return m.say(false, "", why)
 		}
 	}
-	if (b.Line != "" || b.Action == "pause") && m.now.Sub(m.answers.slipped) < deadTime {
+	if (b.Line != "" || b.Action == "pause") && m.now.Sub(m.guard.slipped) < deadTime {
 		return m.say(false, "", "too early: another row has just come under the cursor")
 	}
 	switch {

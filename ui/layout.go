@@ -28,27 +28,27 @@ const (
 // makePanes makes every pane of the cockpit. Lists have the number keys in
 // their order here, the first nine of them; a sheet shows the things of the
 // kind that it is named after.
-func (m *Model) makePanes() {
-	s := m.opt.Services
-	m.list, m.card, m.notes = gate.NewApprovals(), gate.NewCard(s.Judge), log.NewMessages()
-	m.fleet = fleet.NewList(s.Fleet, s.Skills, s.Tasks)
-	m.panes = map[string]pane.Pane{}
+func (ps *places) makePanes() {
+	s := ps.opt.Services
+	ps.list, ps.card, ps.notes = gate.NewApprovals(), gate.NewCard(s.Judge), log.NewMessages()
+	ps.fleet = fleet.NewList(s.Fleet, s.Skills, s.Tasks)
+	ps.panes = map[string]pane.Pane{}
 	for _, p := range []pane.Pane{
-		m.fleet, fleet.NewTasks(s.Tasks), m.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
-		fleet.NewSessions(s.Sessions), m.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
+		ps.fleet, fleet.NewTasks(s.Tasks), ps.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
+		fleet.NewSessions(s.Sessions), ps.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
 		fleet.NewTenants(), fleet.NewEngines(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
 		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge), review.NewList(s.Works),
 
-		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(m.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions), fleet.NewEngine(),
-		m.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(m.notes),
+		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(ps.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions), fleet.NewEngine(),
+		ps.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(ps.notes),
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
 		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG), record.NewCompare(s.Comparer),
 		review.NewDiff(s.Diffs, s.Works), review.NewWork(s.Works),
 	} {
-		m.panes[p.Name()] = p
+		ps.panes[p.Name()] = p
 		if p.Kind() == pane.List {
-			m.lists = append(m.lists, p.Name())
+			ps.lists = append(ps.lists, p.Name())
 		}
 	}
 }
@@ -72,40 +72,40 @@ type placed struct {
 }
 
 // small reports whether the screen is too small to work on.
-func (m *Model) small() bool { return m.w < leastW || m.h < leastH }
+func (sh *shared) small() bool { return sh.w < leastW || sh.h < leastH }
 
 // body is the part of the screen between header and footer.
-func (m *Model) body() screen.Rect {
+func (sh *shared) body() screen.Rect {
 	top := 1
-	if m.snap.EStop.On {
+	if sh.snap.EStop.On {
 		top = 2
 	}
-	return screen.Rect{X: 0, Y: top, W: m.w, H: max(m.h-top-1, 0)}
+	return screen.Rect{X: 0, Y: top, W: sh.w, H: max(sh.h-top-1, 0)}
 }
 
 // arrange decides what is shown where: one pane on a narrow screen, the list
 // and the selected thing on a wide one, approvals and events below on a large
 // one.
-func (m *Model) arrange() []placed {
-	if m.small() {
+func (ps *places) arrange() []placed {
+	if ps.small() {
 		return nil
 	}
-	body, p := m.body(), &m.place
+	body, p := ps.body(), &ps.place
 	opened := len(p.open) > 0
 	if opened {
 		it := p.open[len(p.open)-1]
-		s := m.sheet(it)
-		if _, broad := s.(pane.Broad); s != nil && (broad || m.w < wideW) {
+		s := ps.sheet(it)
+		if _, broad := s.(pane.Broad); s != nil && (broad || ps.w < wideW) {
 			p.lead = p.base
 			return []placed{{s, body, it, true}}
 		}
 	}
-	if m.w < wideW {
+	if ps.w < wideW {
 		p.lead = p.base
-		return []placed{{m.panes[p.base], body, pane.Item{}, true}}
+		return []placed{{ps.panes[p.base], body, pane.Item{}, true}}
 	}
 	var below []string
-	if m.w >= fullW && m.h >= fullH {
+	if ps.w >= fullW && ps.h >= fullH {
 		for _, name := range []string{gate.ApprovalsName, log.AuditName, fleet.Name} {
 			if name != p.base && len(below) < 2 {
 				below = append(below, name)
@@ -118,15 +118,15 @@ func (m *Model) arrange() []placed {
 	var out []placed
 	var foot screen.Rect
 	if len(below) > 0 {
-		body, foot = body.SplitBottom(min(max(m.h/3, 8), 16))
+		body, foot = body.SplitBottom(min(max(ps.h/3, 8), 16))
 	}
 	left, right := body.SplitLeft(body.W / 2)
-	out = append(out, placed{m.panes[p.base], left, pane.Item{}, !opened && p.lead == p.base})
-	it := m.panes[p.lead].Selected(m.env())
+	out = append(out, placed{ps.panes[p.base], left, pane.Item{}, !opened && p.lead == p.base})
+	it := ps.panes[p.lead].Selected(ps.env())
 	if opened {
 		it = p.open[len(p.open)-1]
 	}
-	if s := m.sheet(it); s != nil {
+	if s := ps.sheet(it); s != nil {
 		out = append(out, placed{s, right, it, opened})
 	} else {
 		out[0].rect = body // nothing to show beside: the list takes the room
@@ -135,18 +135,18 @@ func (m *Model) arrange() []placed {
 	for i, name := range below {
 		var r screen.Rect
 		r, foot = foot.SplitLeft(foot.W / (len(below) - i))
-		out = append(out, placed{m.panes[name], r, pane.Item{}, !opened && p.lead == name})
+		out = append(out, placed{ps.panes[name], r, pane.Item{}, !opened && p.lead == name})
 	}
 	return out
 }
 
 // sheet is the pane that shows a thing, nil for none.
-func (m *Model) sheet(it pane.Item) pane.Pane {
+func (ps *places) sheet(it pane.Item) pane.Pane {
 	name := it.Kind
 	if name == "approval" {
 		name = gate.CardName
 	}
-	if p := m.panes[name]; p != nil && p.Kind() == pane.Sheet {
+	if p := ps.panes[name]; p != nil && p.Kind() == pane.Sheet {
 		return p
 	}
 	return nil
@@ -176,25 +176,25 @@ func (m *Model) sync() tea.Cmd {
 
 // bind puts panes on the screen, and reports whether a list is among them
 // that was not there before.
-func (m *Model) bind(shown []placed) (cmd tea.Cmd, fresh bool) {
+func (ps *places) bind(shown []placed) (cmd tea.Cmd, fresh bool) {
 	var cmds []tea.Cmd
-	env := m.env()
+	env := ps.env()
 	bound := map[string]pane.Item{}
 	for _, pl := range shown {
 		in := pl.rect.Inset(1)
 		pl.pane.Resize(in.W, in.H)
 		name := pl.pane.Name()
 		bound[name] = pl.item
-		was, visible := m.place.bound[name]
+		was, visible := ps.place.bound[name]
 		switch {
 		case pl.pane.Kind() == pane.Sheet && (!visible || was.Kind != pl.item.Kind || was.ID != pl.item.ID):
-			cmds = append(cmds, m.track(pl.pane.Show(env, pl.item)), m.track(pl.pane.Refresh(env)))
-			m.dirty = true
+			cmds = append(cmds, ps.track(pl.pane.Show(env, pl.item)), ps.track(pl.pane.Refresh(env)))
+			ps.dirty = true
 		case !visible:
-			cmds = append(cmds, m.track(pl.pane.Refresh(env)))
-			m.dirty, fresh = true, true
+			cmds = append(cmds, ps.track(pl.pane.Refresh(env)))
+			ps.dirty, fresh = true, true
 		}
 	}
-	m.place.shown, m.place.bound = shown, bound
+	ps.place.shown, ps.place.bound = shown, bound
 	return tea.Batch(cmds...), fresh
 }

@@ -16,6 +16,9 @@ import (
 	"swarmdeck/ui/pane"
 )
 
+// runner carries command lines out.
+type runner struct{ *dialog }
+
 // job is one or more command lines that run together.
 type job struct {
 	lines   [][]string
@@ -33,15 +36,15 @@ type job struct {
 
 // bound runs the line of a binding on the marked things, or on the selected
 // one, after asking for what the line does not know.
-func (m *Model) bound(b *keymap.Binding) tea.Cmd {
+func (r *runner) bound(b *keymap.Binding) tea.Cmd {
 	t, err := parseTemplate(b.Line)
 	if err != nil {
-		return m.say(true, "", err.Error())
+		return r.say(true, "", err.Error())
 	}
 	var items []pane.Item
-	if p := m.focused(); p != nil && t.acts() {
+	if p := r.focused(); p != nil && t.acts() {
 		if items = p.Marks(); len(items) == 0 || !b.Bulk {
-			items = []pane.Item{p.Selected(m.env())}
+			items = []pane.Item{p.Selected(r.env())}
 		}
 	}
 	// What the line lacks is said before any question is asked.
@@ -50,15 +53,15 @@ func (m *Model) bound(b *keymap.Binding) tea.Cmd {
 		asked[q] = ""
 	}
 	for _, it := range items {
-		if _, err := t.fill(it, m.tenant, asked); err != nil {
-			return m.say(true, "", err.Error())
+		if _, err := t.fill(it, r.tenant, asked); err != nil {
+			return r.say(true, "", err.Error())
 		}
 	}
-	return m.ask(t, t.questions(), map[string]string{}, items, command.Confirm(b.Confirm))
+	return r.ask(t, t.questions(), map[string]string{}, items, command.Confirm(b.Confirm))
 }
 
 // ask puts the questions of a line one after another, then runs it.
-func (m *Model) ask(t template, questions []string, answers map[string]string, items []pane.Item, confirm command.Confirm) tea.Cmd {
+func (r *runner) ask(t template, questions []string, answers map[string]string, items []pane.Item, confirm command.Confirm) tea.Cmd {
 	if len(questions) > 0 {
 		title := questions[0]
 		if n := len(items); n > 1 {
@@ -68,38 +71,38 @@ func (m *Model) ask(t template, questions []string, answers map[string]string, i
 		}
 		then := func(text string) tea.Cmd {
 			answers[questions[0]] = text
-			return m.ask(t, questions[1:], answers, items, confirm)
+			return r.ask(t, questions[1:], answers, items, confirm)
 		}
 		if strings.HasSuffix(questions[0], longer) {
-			return m.compose(strings.Replace(title, longer, "", 1), addressee(items), then)
+			return r.compose(strings.Replace(title, longer, "", 1), addressee(items), then)
 		}
-		return m.prompt(title, "", then)
+		return r.prompt(title, "", then)
 	}
 	j := job{targets: items, confirm: confirm}
 	if len(items) == 0 {
 		items = []pane.Item{{}}
 	}
 	for _, it := range items {
-		line, err := t.fill(it, m.tenant, answers)
+		line, err := t.fill(it, r.tenant, answers)
 		if err != nil {
-			return m.say(true, "", err.Error())
+			return r.say(true, "", err.Error())
 		}
 		j.lines = append(j.lines, line)
 	}
-	return m.submit(j)
+	return r.submit(j)
 }
 
 // submit runs a job after the confirmation that its command asks for:
 // undoable ones need none, costly ones y, irreversible ones and many targets
 // the name or the count.
-func (m *Model) submit(j job) tea.Cmd {
-	info := m.words.Describe(j.lines[0])
+func (r *runner) submit(j job) tea.Cmd {
+	info := r.words.Describe(j.lines[0])
 	j.effect = info.Effect
 	if j.confirm == "" {
 		j.confirm = info.Confirm
 	}
-	if info.Effect != command.Reads && m.opt.ReadOnly {
-		return m.say(true, core.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
+	if info.Effect != command.Reads && r.opt.ReadOnly {
+		return r.say(true, core.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
 	}
 	if info.Path == "estop on" { // stopping is reversible and must be one step
 		j.confirm = command.ConfirmNone
@@ -109,27 +112,27 @@ func (m *Model) submit(j job) tea.Cmd {
 	}
 	switch j.confirm {
 	case command.ConfirmAsk:
-		return m.confirm(m.question(j, info), "", func() tea.Cmd { return m.run(j) })
+		return r.confirm(r.question(j, info), "", func() tea.Cmd { return r.run(j) })
 	case command.ConfirmType:
 		want := fmt.Sprint(len(j.lines))
 		if len(j.lines) == 1 && j.about == "" {
 			want = lastWord(j.lines[0])
 		}
-		return m.confirm(m.question(j, info), want, func() tea.Cmd { return m.run(j) })
+		return r.confirm(r.question(j, info), want, func() tea.Cmd { return r.run(j) })
 	}
-	return m.run(j)
+	return r.run(j)
 }
 
 // question names what would be done to exactly what.
-func (m *Model) question(j job, info command.Info) string {
+func (r *runner) question(j job, info command.Info) string {
 	if j.about != "" {
 		return j.about
 	}
 	var b strings.Builder
 	if len(j.lines) == 1 {
-		fmt.Fprintf(&b, "%s\nin tenant %s", core.Join(j.lines[0]), m.tenant)
+		fmt.Fprintf(&b, "%s\nin tenant %s", core.Join(j.lines[0]), r.tenant)
 	} else {
-		fmt.Fprintf(&b, "%s for %d in tenant %s:", info.Path, len(j.lines), m.tenant)
+		fmt.Fprintf(&b, "%s for %d in tenant %s:", info.Path, len(j.lines), r.tenant)
 		for i, it := range j.targets {
 			if i == 8 {
 				fmt.Fprintf(&b, "\n… and %d more", len(j.targets)-i)
@@ -166,15 +169,15 @@ type output struct {
 }
 
 // run carries a job out in a Cmd.
-func (m *Model) run(j job) tea.Cmd {
+func (r *runner) run(j job) tea.Cmd {
 	for i := range j.lines {
-		if m.words.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
+		if r.words.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
 			j.lines[i] = append(j.lines[i], "--yes")
 		}
 	}
-	j.keys = m.presses
-	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
-	return m.track(func() tea.Msg {
+	j.keys = r.presses
+	ctx, tenant, run := r.ctx, r.tenant, r.opt.Run
+	return r.track(func() tea.Msg {
 		outs := make([]output, len(j.lines))
 		for i, line := range j.lines {
 			o := &outs[i]
@@ -210,59 +213,59 @@ func reasons(outs []output) string {
 }
 
 // ran tells what a job came to. A long output opens as a sheet.
-func (m *Model) ran(r ranMsg) tea.Cmd {
-	m.dirty = true
+func (r *runner) ran(did ranMsg) tea.Cmd {
+	r.dirty = true
 	failed := 0
-	for _, o := range r.outs {
+	for _, o := range did.outs {
 		if o.code != 0 {
 			failed++
 		}
 	}
-	if p := m.focused(); p != nil && len(r.job.lines) > 1 {
+	if p := r.focused(); p != nil && len(did.job.lines) > 1 {
 		p.ClearMarks()
 	}
-	path := m.words.Describe(r.job.lines[0]).Path
-	if len(r.outs) > 1 {
-		text := fmt.Sprintf("%s: %d done", path, len(r.outs)-failed)
+	path := r.words.Describe(did.job.lines[0]).Path
+	if len(did.outs) > 1 {
+		text := fmt.Sprintf("%s: %d done", path, len(did.outs)-failed)
 		if failed > 0 {
-			text += fmt.Sprintf(", %d failed: %s", failed, reasons(r.outs))
+			text += fmt.Sprintf(", %d failed: %s", failed, reasons(did.outs))
 		}
-		return m.say(failed > 0, path, text)
+		return r.say(failed > 0, path, text)
 	}
-	line, o := core.Join(r.job.lines[0]), r.outs[0]
-	gone := m.presses != r.job.keys || m.over.open() // the operator has gone on
+	line, o := core.Join(did.job.lines[0]), did.outs[0]
+	gone := r.presses != did.job.keys || r.over.open() // the operator has gone on
 	switch {
-	case o.code != 0 && r.job.refused != nil && !gone:
-		m.keep(true, line, reason(o))
-		return r.job.refused(o)
+	case o.code != 0 && did.job.refused != nil && !gone:
+		r.keep(true, line, reason(o))
+		return did.job.refused(o)
 	case o.code != 0:
 		if d, ok := disputed(o); ok && !gone {
-			m.keep(true, line, reason(o))
-			return m.settle(d)
+			r.keep(true, line, reason(o))
+			return r.settle(d)
 		}
-		return m.say(true, line, reason(o))
+		return r.say(true, line, reason(o))
 	}
-	if r.job.effect != command.Reads {
+	if did.job.effect != command.Reads {
 		text, _, _ := strings.Cut(strings.TrimSpace(o.out), "\n")
-		said := m.say(false, line, cmp.Or(text, "done: "+path))
-		if r.job.done != nil {
-			return tea.Batch(said, r.job.done())
+		said := r.say(false, line, cmp.Or(text, "done: "+path))
+		if did.job.done != nil {
+			return tea.Batch(said, did.job.done())
 		}
 		return said
 	}
 	text := strings.TrimSpace(o.out)
 	if text == "" {
-		return m.say(false, line, "done: "+path+", nothing to show")
+		return r.say(false, line, "done: "+path+", nothing to show")
 	}
 	if !strings.Contains(text, "\n") {
-		return m.say(false, line, text)
+		return r.say(false, line, text)
 	}
-	m.keep(false, line, text)
+	r.keep(false, line, text)
 	if gone {
-		m.toasts.Add(m.now, overlay.Done, path+": its output is among the messages")
+		r.toasts.Add(r.now, overlay.Done, path+": its output is among the messages")
 		return nil
 	}
-	m.openItem(pane.Item{Kind: "message", ID: m.notes.Newest()})
+	r.openItem(pane.Item{Kind: "message", ID: r.notes.Newest()})
 	return nil
 }
 

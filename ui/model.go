@@ -9,84 +9,83 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine"
-	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
-	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/fleet"
-	"swarmdeck/ui/pane/gate"
-	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/screen"
 )
 
-// Model is the cockpit's root model. It implements tea.Model; every method
-// belongs to the goroutine that calls Update.
+// Model is the cockpit's root model: what comes in, goes to one of its layers, each of
+// which knows those below it alone. It implements tea.Model; every method, of a layer
+// too, belongs to the goroutine that calls Update.
+//
+//	answers    how approvals are answered, and what keeps a key from doing it by accident
+//	attention  what waits for the operator
+//	runner     commands: asked about, run, told of
+//	dialog     what stands over the panes, and what is said
+//	places     which panes are shown where
+//	shared     what all of them read: the snapshot, the time, the size
 type Model struct {
-	opt    Options
-	ctx    context.Context
-	tenant string
-	snap   *engine.Snapshot
-	now    time.Time
-	theme  *screen.Theme
+	*answers
+	*attention
 
-	panes   map[string]pane.Pane
-	lists   []string // names of the lists, in the order of their keys
-	fleet   *fleet.List
-	list    *pane.Table[*judge.Approval]
-	card    *gate.Card
-	notes   *log.Messages
-	place   placement
-	visited visited
-
-	w, h    int
-	colors  colorprofile.Profile // of the terminal, once it is known
-	blurred bool
 	keys    keymap.Presser
-	over    overlays
-	toasts  overlay.Toasts
-	answers guard
 	rec     *recorder
-	history []string // palette lines, oldest first
-	words   command.Lexicon
-	copied  string
+	history []string  // palette lines, oldest first
 	quitAt  time.Time // ctrl+c was pressed once at this time
-	presses uint64    // keys so far
-
-	stay   Stay
-	stayIn string // tenant of the stay
-	looks  string // approval that others were told is looked at
 
 	bell      <-chan struct{}
 	lastFrame time.Time
 	frameDue  bool
 	ticking   bool
-	pending   int             // Cmds under way that will change the screen
-	heeded    map[string]bool // needs that were told of, or seen
-	looked    map[string]bool // failures that were looked at
-	counts    headCounts
 
-	canvas  *screen.Canvas
-	dirty   bool
-	content string
-
+	content        string
 	shown          tea.View // the newest that the terminal was given
 	shownW, shownH int      // its size; 0 is none yet
+}
+
+// shared is what all layers read.
+type shared struct {
+	opt    Options
+	ctx    context.Context
+	tenant string
+	snap   *engine.Snapshot
+	counts headCounts // of it
+	now    time.Time
+	theme  *screen.Theme
+	colors colorprofile.Profile // of the terminal, once it is known
+	canvas *screen.Canvas
+	w, h   int
+	dirty  bool
+	guard  guard
+	words  command.Lexicon
+
+	presses uint64 // keys so far
+	pending int    // Cmds under way that will change the screen
+
+	stay   Stay
+	stayIn string // tenant of the stay
+	looks  string // approval that others were told is looked at
 }
 
 // New makes a cockpit over a world. It reads the first snapshot and starts
 // nothing; Init does.
 func New(opt Options) *Model {
 	opt.fill()
+	sh := &shared{
+		opt: opt, ctx: opt.Context, tenant: opt.Caller.Tenant, theme: opt.Theme, canvas: screen.New(0, 0), dirty: true, now: opt.Clock.Now(),
+	}
+	d := &dialog{places: &places{shared: sh}}
 	m := &Model{
-		opt: opt, ctx: opt.Context, tenant: opt.Caller.Tenant, theme: opt.Theme,
-		keys: keymap.Presser{Map: opt.Keys}, canvas: screen.New(0, 0), dirty: true, looked: map[string]bool{},
+		answers:   &answers{runner: &runner{dialog: d}},
+		attention: &attention{dialog: d, looked: map[string]bool{}},
+		keys:      keymap.Presser{Map: opt.Keys},
 	}
 	if opt.ASCII {
 		m.canvas.SetGlyphs(screen.ASCII())
 	}
-	m.now = opt.Clock.Now()
 	m.makePanes()
 	m.place = placement{base: fleet.Name, lead: fleet.Name, bound: map[string]pane.Item{}}
 	if opt.Open.ID != "" {
@@ -102,12 +101,12 @@ func New(opt Options) *Model {
 }
 
 // look takes the snapshot of the tenant that is shown.
-func (m *Model) look() {
-	m.snap = m.opt.Services.Snapshot(m.tenant)
-	if m.snap == nil {
-		m.snap = &engine.Snapshot{Tenant: m.tenant}
+func (sh *shared) look() {
+	sh.snap = sh.opt.Services.Snapshot(sh.tenant)
+	if sh.snap == nil {
+		sh.snap = &engine.Snapshot{Tenant: sh.tenant}
 	}
-	m.counts = count(m.snap)
+	sh.counts = count(sh.snap)
 }
 
 func (m *Model) Init() tea.Cmd {
@@ -252,28 +251,28 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 
 // track counts a Cmd as under way until its message has come back, so that a
 // driver knows when the cockpit is quiet.
-func (m *Model) track(cmd tea.Cmd) tea.Cmd {
+func (sh *shared) track(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {
 		return nil
 	}
-	m.pending++
+	sh.pending++
 	return func() tea.Msg { return tracked{cmd()} }
 }
 
 // env is what panes may know now.
-func (m *Model) env() pane.Env {
-	by := m.opt.Caller
-	by.Tenant = m.tenant
+func (ps *places) env() pane.Env {
+	by := ps.opt.Caller
+	by.Tenant = ps.tenant
 	focus := ""
-	if p := m.focused(); p != nil {
+	if p := ps.focused(); p != nil {
 		focus = p.Name()
 	}
 	return pane.Env{
-		Snap: m.snap, Tenant: m.tenant, Caller: by, Now: m.now,
-		Glyphs: m.canvas.Glyphs(), ReadOnly: m.opt.ReadOnly, Focus: focus, Settled: m.answers.settled(m.now),
-		Visitor: m.visitor(), Types: !m.opt.ReadOnly && m.opt.Role.Includes(command.Operator),
-		Colored: m.theme.Colored(), Links: m.opt.Links,
-		Tints: m.colors == colorprofile.TrueColor && m.theme.Colored(),
+		Snap: ps.snap, Tenant: ps.tenant, Caller: by, Now: ps.now,
+		Glyphs: ps.canvas.Glyphs(), ReadOnly: ps.opt.ReadOnly, Focus: focus, Settled: ps.guard.settled(ps.now),
+		Visitor: ps.visitor(), Types: !ps.opt.ReadOnly && ps.opt.Role.Includes(command.Operator),
+		Colored: ps.theme.Colored(), Links: ps.opt.Links,
+		Tints: ps.colors == colorprofile.TrueColor && ps.theme.Colored(),
 	}
 }
 
@@ -293,7 +292,7 @@ func (m *Model) resize(w, h int) tea.Cmd {
 // hold a key back: no read or command is out, the newest snapshot is shown,
 // and answers to an approval count. A headless driver waits for it.
 func (m *Model) Quiet() bool {
-	if m.pending > 0 || m.frameDue || !m.answers.quiet(m.opt.Clock.Now()) {
+	if m.pending > 0 || m.frameDue || !m.guard.quiet(m.opt.Clock.Now()) {
 		return false
 	}
 	snap := m.opt.Services.Snapshot(m.tenant)
@@ -304,9 +303,9 @@ func (m *Model) Quiet() bool {
 func (m *Model) Copied() string { return m.copied }
 
 // Tenant is the tenant that is shown.
-func (m *Model) Tenant() string { return m.tenant }
+func (sh *shared) Tenant() string { return sh.tenant }
 
 // working says how much would be interrupted by closing the engine.
-func (m *Model) working() int {
-	return max(m.counts.working, int(m.snap.Counts.ByStatus[task.Running]))
+func (sh *shared) working() int {
+	return max(sh.counts.working, int(sh.snap.Counts.ByStatus[task.Running]))
 }

@@ -11,6 +11,14 @@ import (
 	"swarmdeck/ui/screen"
 )
 
+// dialog is what stands over the panes, and what is said to the operator.
+type dialog struct {
+	*places
+	over   overlays
+	toasts overlay.Toasts
+	copied string // what the clipboard was sent last
+}
+
 // overlays is what stands over the panes and has the keys.
 type overlays struct{ overlay.Stack }
 
@@ -18,11 +26,11 @@ func (o *overlays) open() bool { return o.Len() > 0 }
 
 // overlayKey hands a key to the overlay on top. A y that may be a held key
 // confirms nothing.
-func (m *Model) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
-	if q, ok := m.over.Top().(*overlay.Confirm); ok && q.Type == "" && repeat {
+func (d *dialog) overlayKey(k tea.KeyPressMsg, repeat bool) tea.Cmd {
+	if q, ok := d.over.Top().(*overlay.Confirm); ok && q.Type == "" && repeat {
 		return nil
 	}
-	cmd, _ := m.over.Update(k, m.now)
+	cmd, _ := d.over.Update(k, d.now)
 	return cmd
 }
 
@@ -46,24 +54,24 @@ func (m *Model) paste(text string) tea.Cmd {
 
 // confirm asks before something costly: y, or the text to type. The question
 // is dead at first, so that nothing typed ahead answers it.
-func (m *Model) confirm(text, typed string, yes func() tea.Cmd) tea.Cmd {
+func (d *dialog) confirm(text, typed string, yes func() tea.Cmd) tea.Cmd {
 	lines := strings.Split(text, "\n")
-	q := &overlay.Confirm{Title: "sure?", Verb: "do it", Lines: lines, Trigger: m.answers.last, Type: typed}
-	m.over.PushUnasked(q, func(a overlay.Action) tea.Cmd {
+	q := &overlay.Confirm{Title: "sure?", Verb: "do it", Lines: lines, Trigger: d.guard.last, Type: typed}
+	d.over.PushUnasked(q, func(a overlay.Action) tea.Cmd {
 		if a.Kind == overlay.Yes {
 			return yes()
 		}
-		return m.say(false, "", "left as it is")
-	}, m.now)
-	m.answers.from = m.now.Add(deadTime)
-	return m.opt.After(deadTime, settled{})
+		return d.say(false, "", "left as it is")
+	}, d.now)
+	d.guard.from = d.now.Add(deadTime)
+	return d.opt.After(deadTime, settled{})
 }
 
 // prompt asks for one line.
-func (m *Model) prompt(title, initial string, then func(string) tea.Cmd) tea.Cmd {
+func (d *dialog) prompt(title, initial string, then func(string) tea.Cmd) tea.Cmd {
 	p := &overlay.Prompt{Title: title}
 	p.Input.SetValue(initial)
-	m.over.Push(p, func(a overlay.Action) tea.Cmd {
+	d.over.Push(p, func(a overlay.Action) tea.Cmd {
 		if a.Kind == overlay.Submit {
 			return then(a.Text)
 		}
@@ -73,12 +81,12 @@ func (m *Model) prompt(title, initial string, then func(string) tea.Cmd) tea.Cmd
 }
 
 // menu offers choices by number.
-func (m *Model) menu(title string, choices []string, then func(int) tea.Cmd) tea.Cmd {
+func (d *dialog) menu(title string, choices []string, then func(int) tea.Cmd) tea.Cmd {
 	menu := &overlay.Menu{Title: title}
 	for i, c := range choices {
 		menu.Items = append(menu.Items, overlay.Item{ID: strconv.Itoa(i), Text: c})
 	}
-	m.over.Push(menu, func(a overlay.Action) tea.Cmd {
+	d.over.Push(menu, func(a overlay.Action) tea.Cmd {
 		if i, err := strconv.Atoi(a.ID); a.Kind == overlay.Pick && err == nil {
 			return then(i)
 		}
@@ -113,60 +121,60 @@ func (f *filterLine) Draw(c *screen.Canvas) {
 	f.input.Draw(c, x, y, c.W()-x, screen.Input)
 }
 
-func (m *Model) openFilter() tea.Cmd {
-	p := m.focused()
+func (d *dialog) openFilter() tea.Cmd {
+	p := d.focused()
 	if p == nil {
 		return nil
 	}
 	before := p.FilterText()
 	line := &filterLine{}
 	line.input.SetValue(before)
-	m.over.Push(line, func(a overlay.Action) tea.Cmd {
+	d.over.Push(line, func(a overlay.Action) tea.Cmd {
 		text := a.Text
 		if a.Kind == overlay.Close {
 			text = before
 		}
-		cmd, err := p.Filter(m.env(), text)
+		cmd, err := p.Filter(d.env(), text)
 		if err != nil {
 			if a.Kind == overlay.Complete {
 				return nil // half a word; Enter says what is wrong with it
 			}
-			return m.say(true, "", err.Error())
+			return d.say(true, "", err.Error())
 		}
-		return m.track(cmd)
+		return d.track(cmd)
 	})
 	return nil
 }
 
 // say tells the operator something: a toast now, and a message that is kept.
 // Errors stay until dismissed.
-func (m *Model) say(bad bool, line, text string) tea.Cmd {
-	m.keep(bad, line, text)
+func (d *dialog) say(bad bool, line, text string) tea.Cmd {
+	d.keep(bad, line, text)
 	level := overlay.Info
 	if bad {
 		level = overlay.Error
 	}
-	m.toasts.Add(m.now, level, firstLine(text))
-	m.dirty = true
+	d.toasts.Add(d.now, level, firstLine(text))
+	d.dirty = true
 	return nil
 }
 
 // keep adds to the messages without a toast.
-func (m *Model) keep(bad bool, line, text string) {
-	m.notes.Add(m.env(), log.Message{At: m.now, Bad: bad, Line: line, Text: text})
+func (d *dialog) keep(bad bool, line, text string) {
+	d.notes.Add(d.env(), log.Message{At: d.now, Bad: bad, Line: line, Text: text})
 }
 
 // dismissBad takes away the error toasts and reports whether there were any.
-func (m *Model) dismissBad() bool {
+func (d *dialog) dismissBad() bool {
 	had := false
-	for m.badToast() && m.toasts.Dismiss() {
+	for d.badToast() && d.toasts.Dismiss() {
 		had = true
 	}
 	return had
 }
 
-func (m *Model) badToast() bool {
-	for _, t := range m.toasts.Visible() {
+func (d *dialog) badToast() bool {
+	for _, t := range d.toasts.Visible() {
 		if t.Level == overlay.Error {
 			return true
 		}
@@ -175,8 +183,8 @@ func (m *Model) badToast() bool {
 }
 
 // editor opens a JSON document.
-func (m *Model) editor(title, text string, then func(string) tea.Cmd) tea.Cmd {
-	m.over.Push(overlay.NewEditor(title, text, checkObject), func(a overlay.Action) tea.Cmd {
+func (d *dialog) editor(title, text string, then func(string) tea.Cmd) tea.Cmd {
+	d.over.Push(overlay.NewEditor(title, text, checkObject), func(a overlay.Action) tea.Cmd {
 		if a.Kind == overlay.Submit {
 			return then(a.Text)
 		}

@@ -30,38 +30,38 @@ type (
 
 // page shows what is under the cursor in the operator's pager. The screen is
 // given up for as long, and drawn anew after.
-func (m *Model) page() tea.Cmd {
-	p, ok := m.focused().(pane.Papered)
+func (d *dialog) page() tea.Cmd {
+	p, ok := d.focused().(pane.Papered)
 	if !ok {
-		return m.say(true, "", "there is nothing here for a pager")
+		return d.say(true, "", "there is nothing here for a pager")
 	}
-	paper, ok := p.Paper(m.env())
+	paper, ok := p.Paper(d.env())
 	switch {
 	case !ok:
-		return m.say(true, "", "there is nothing here for a pager")
-	case m.opt.Pager == nil:
-		return m.say(true, "", "no pager is available here")
+		return d.say(true, "", "there is nothing here for a pager")
+	case d.opt.Pager == nil:
+		return d.say(true, "", "no pager is available here")
 	case paper.Dir == "":
-		return m.showPaper(paperMsg{text: cleanLines(paper.Text)})
+		return d.showPaper(paperMsg{text: cleanLines(paper.Text)})
 	}
-	dir := m.path(paper.Dir)
-	return m.track(func() tea.Msg {
+	dir := d.path(paper.Dir)
+	return d.track(func() tea.Msg {
 		text, err := listing(dir)
 		return paperMsg{text, err}
 	})
 }
 
-func (m *Model) showPaper(msg paperMsg) tea.Cmd {
+func (d *dialog) showPaper(msg paperMsg) tea.Cmd {
 	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
+		return d.say(true, "", msg.err.Error())
 	}
-	return tea.ExecProcess(m.opt.Pager(msg.text), func(err error) tea.Msg { return pagedMsg{err} })
+	return tea.ExecProcess(d.opt.Pager(msg.text), func(err error) tea.Msg { return pagedMsg{err} })
 }
 
-func (m *Model) paged(msg pagedMsg) tea.Cmd {
-	m.dirty = true
+func (d *dialog) paged(msg pagedMsg) tea.Cmd {
+	d.dirty = true
 	if msg.err != nil {
-		return m.say(true, "", "the pager ended badly: "+msg.err.Error())
+		return d.say(true, "", "the pager ended badly: "+msg.err.Error())
 	}
 	return nil
 }

@@ -42,16 +42,16 @@ func (m *Model) depart() {
 }
 
 // visitor is this cockpit among the snapshot's visitors; 0 when it is none.
-func (m *Model) visitor() uint64 {
-	if m.stay == nil {
+func (sh *shared) visitor() uint64 {
+	if sh.stay == nil {
 		return 0
 	}
-	return m.stay.ID()
+	return sh.stay.ID()
 }
 
 // company says how many cockpits are open, "" for this one alone.
-func (m *Model) company() string {
-	if n := len(m.snap.Visitors); n > 1 {
+func (sh *shared) company() string {
+	if n := len(sh.snap.Visitors); n > 1 {
 		return fmt.Sprintf("%d here", n)
 	}
 	return ""

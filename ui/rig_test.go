@@ -150,7 +150,7 @@ func (r *rig) keys(names ...string) {
 func (r *rig) press(name string) {
 	r.t.Helper()
 	r.hit(name)
-	if r.m.answers.held > 0 {
+	if r.m.guard.held > 0 {
 		r.wait(together)
 	}
 }

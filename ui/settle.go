@@ -37,33 +37,33 @@ func disputed(o output) (d dispute, ok bool) {
 }
 
 // settle offers the two ways in which a conflict is settled: by the agent or by hand.
-func (m *Model) settle(d dispute) tea.Cmd {
+func (r *runner) settle(d dispute) tea.Cmd {
 	menu := &overlay.Menu{Title: "Both changed " + tree.Named(d.Conflicts)}
 	if len(d.Conflicts) == 0 {
 		menu.Title = "Conflict markers in " + tree.Named(d.Marked)
 	}
 	byHand := ""
-	if m.opt.Editor == nil {
+	if r.opt.Editor == nil {
 		byHand = "no editor at this side"
 	}
 	menu.Items = []overlay.Item{
 		{ID: "agent", Key: "g", Text: "give it to " + d.Agent, Help: "both sides, as a task"},
 		{ID: "hand", Key: "e", Text: "edit it yourself", Help: "both sides, in its tree", Why: byHand},
 	}
-	m.over.Push(menu, func(a overlay.Action) tea.Cmd {
+	r.over.Push(menu, func(a overlay.Action) tea.Cmd {
 		if a.Kind != overlay.Pick {
 			return nil
 		}
 		switch {
 		case a.ID == "hand" && len(d.Conflicts) == 0:
-			return m.byHand(d.Agent, d.Marked)
+			return r.byHand(d.Agent, d.Marked)
 		case a.ID == "hand":
-			return m.bringIn(d.Agent)
+			return r.bringIn(d.Agent)
 		case len(d.Conflicts) == 0:
 			text := "Resolve the conflict markers in " + tree.Named(d.Marked) + " so that both intentions are kept."
-			return m.submit(job{lines: [][]string{{"review", "send", "--text", text, "--", d.Agent}}})
+			return r.submit(job{lines: [][]string{{"review", "send", "--text", text, "--", d.Agent}}})
 		}
-		return m.submit(job{lines: [][]string{{"review", "update", "--conflicts", "send", "--", d.Agent}}})
+		return r.submit(job{lines: [][]string{{"review", "update", "--conflicts", "send", "--", d.Agent}}})
 	})
 	return nil
 }
@@ -75,9 +75,9 @@ type broughtMsg struct {
 }
 
 // bringIn brings both sides of a conflict into the tree of an agent.
-func (m *Model) bringIn(agent string) tea.Cmd {
-	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
-	return m.track(func() tea.Msg {
+func (r *runner) bringIn(agent string) tea.Cmd {
+	ctx, tenant, run := r.ctx, r.tenant, r.opt.Run
+	return r.track(func() tea.Msg {
 		out, says, code := run(ctx, tenant, []string{"review", "update", "--conflicts", "keep", "-o", "json", "--", agent})
 		var b broughtMsg
 		if err := json.Unmarshal([]byte(out), &b.Updated); code != 0 || err != nil {
@@ -87,20 +87,20 @@ func (m *Model) bringIn(agent string) tea.Cmd {
 	})
 }
 
-func (m *Model) brought(b broughtMsg) tea.Cmd {
+func (r *runner) brought(b broughtMsg) tea.Cmd {
 	switch {
 	case b.says != "":
-		return m.say(true, "", b.says)
+		return r.say(true, "", b.says)
 	case len(b.Conflicts) == 0:
-		return m.say(false, "", b.String())
+		return r.say(false, "", b.String())
 	}
-	return m.byHand(b.Agent, b.Conflicts)
+	return r.byHand(b.Agent, b.Conflicts)
 }
 
 // byHand shows the work of an agent and has files of it edited, one after another.
-func (m *Model) byHand(agent string, files []string) tea.Cmd {
-	if p := m.focused(); p == nil || p.Name() != review.DiffName || p.Selected(m.env()).ID != "tree:"+agent {
-		m.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + agent, Agent: agent, Part: files[0]})
+func (r *runner) byHand(agent string, files []string) tea.Cmd {
+	if p := r.focused(); p == nil || p.Name() != review.DiffName || p.Selected(r.env()).ID != "tree:"+agent {
+		r.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + agent, Agent: agent, Part: files[0]})
 	}
-	return m.editFiles(agent, files)
+	return r.editFiles(agent, files)
 }

@@ -13,57 +13,57 @@ import (
 
 // estop freezes all work of the tenant at once, without a question; when it is
 // frozen already, it asks for the reason to thaw.
-func (m *Model) estop() tea.Cmd {
-	if !m.snap.EStop.On {
-		return m.submit(job{lines: [][]string{{"estop", "on", "--reason", "stopped from the cockpit"}}})
+func (r *runner) estop() tea.Cmd {
+	if !r.snap.EStop.On {
+		return r.submit(job{lines: [][]string{{"estop", "on", "--reason", "stopped from the cockpit"}}})
 	}
-	return m.prompt("Reason to thaw tenant "+m.tenant, "", func(text string) tea.Cmd {
-		return m.submit(job{lines: [][]string{{"estop", "off", "--reason", text}}, confirm: command.ConfirmNone})
+	return r.prompt("Reason to thaw tenant "+r.tenant, "", func(text string) tea.Cmd {
+		return r.submit(job{lines: [][]string{{"estop", "off", "--reason", text}}, confirm: command.ConfirmNone})
 	})
 }
 
 // pause pauses what runs and resumes what is paused, for the marked things or
 // the selected one.
-func (m *Model) pause() tea.Cmd {
-	p := m.focused()
+func (r *runner) pause() tea.Cmd {
+	p := r.focused()
 	if p == nil {
 		return nil
 	}
 	items := p.Marks()
 	if len(items) == 0 {
-		items = []pane.Item{p.Selected(m.env())}
+		items = []pane.Item{p.Selected(r.env())}
 	}
 	j := job{targets: items, confirm: command.ConfirmNone}
 	for _, it := range items {
 		if !slices.Contains([]string{"agent", "subagent", "task", "session"}, it.Kind) {
-			return m.say(false, "", "nothing to pause here")
+			return r.say(false, "", "nothing to pause here")
 		}
 		verb := "pause"
-		if m.paused(it) {
+		if r.paused(it) {
 			verb = "resume"
 		}
 		j.lines = append(j.lines, []string{it.Kind, verb, it.ID})
 	}
-	return m.submit(j)
+	return r.submit(j)
 }
 
 // paused asks the snapshot first: a sheet's item may be older than it.
-func (m *Model) paused(it pane.Item) bool {
+func (sh *shared) paused(it pane.Item) bool {
 	switch it.Kind {
 	case "agent":
-		for _, a := range m.snap.Agents {
+		for _, a := range sh.snap.Agents {
 			if a.Name == it.ID {
 				return a.Paused || a.Pausing
 			}
 		}
 	case "subagent":
-		for _, a := range m.snap.Subagents {
+		for _, a := range sh.snap.Subagents {
 			if a.AgentID == it.ID {
 				return a.State == skill.Paused
 			}
 		}
 	case "session":
-		for _, s := range m.snap.Sessions {
+		for _, s := range sh.snap.Sessions {
 			if s.SessionID == it.ID {
 				return s.State == "paused"
 			}

@@ -94,7 +94,7 @@ func (m *Model) footer(c *screen.Canvas) {
 		x = c.Text(x, y, screen.FooterKey, key)
 		x = c.Text(x+1, y, screen.Footer, text) + 2
 	}
-	if keys := m.keys.Pending(); len(keys) > 0 && m.now.Sub(m.answers.lastAt) <= sequenceGap {
+	if keys := m.keys.Pending(); len(keys) > 0 && m.now.Sub(m.guard.lastAt) <= sequenceGap {
 		x = c.Text(x, y, screen.Warn, keys.String()) + 2
 		for _, n := range m.opt.Keys.Lookup(m.scopes(), keys).More {
 			put(n.Keys.String(), n.Binding.Help)
@@ -122,10 +122,10 @@ func (m *Model) footer(c *screen.Canvas) {
 }
 
 // answerable reports whether there is an approval to answer where the focus is.
-func (m *Model) answerable() bool {
-	if p := m.focused(); p != nil && p.Name() == gate.CardName {
-		ok, _ := m.card.Ready()
+func (an *answers) answerable() bool {
+	if p := an.focused(); p != nil && p.Name() == gate.CardName {
+		ok, _ := an.card.Ready()
 		return ok
 	}
-	return len(m.snap.Approvals) > 0
+	return len(an.snap.Approvals) > 0
 }

@@ -37,12 +37,12 @@ func (t *visited) note(p *placement) {
 }
 
 // visit goes back (-1) or forward (1) in the history of views.
-func (m *Model) visit(step int) {
-	at := m.visited.at + step
-	if at < 0 || at >= len(m.visited.stops) {
+func (ps *places) visit(step int) {
+	at := ps.visited.at + step
+	if at < 0 || at >= len(ps.visited.stops) {
 		return
 	}
-	m.visited.at = at
-	s := m.visited.stops[at]
-	m.place.base, m.place.lead, m.place.open = s.base, s.base, slices.Clone(s.open)
+	ps.visited.at = at
+	s := ps.visited.stops[at]
+	ps.place.base, ps.place.lead, ps.place.open = s.base, s.base, slices.Clone(s.open)
 }
