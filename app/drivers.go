@@ -137,7 +137,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(sup, terminal.Options{Hosts: local.Hosts, Dir: dir, State: at + ".terminals", Own: own, Secrets: secrets})
+	screens := terminal.NewRuntime(terminal.Options{Cells: sup, Hosts: local.Hosts, Dir: dir, State: at + ".terminals", Own: own, Secrets: secrets})
 	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err

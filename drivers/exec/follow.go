@@ -37,7 +37,7 @@ func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 		case <-stop:
 			stop = nil
 			a.interrupt(t, s)
-			kill = time.After(a.opt.Grace - killGrace)
+			kill = time.After(a.Grace - killGrace)
 		case <-kill:
 			kill = nil
 			t.Cancel() // its end must not wait for a log that does not move
@@ -50,7 +50,7 @@ func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
 // anyway.
 func (a *agent) interrupt(t *turn, s *session) {
 	if a.ToEnd(s, t.Ending()) {
-		go s.Stop(a.Grace)
+		go s.Stop(a.End)
 		return
 	}
 	_ = s.send(a.opt.CancelLine) // full: then the signal has to do

@@ -11,12 +11,10 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
-
 // checkHosted is Check of an agent on another machine. What needs this one there,
 // or is not carried over yet, is refused.
 func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) (profile cell.Profile, models modelproxy.Upstreams, err error) {
-	if profile, err = keeper.CheckHosted(r.opt.Hosts, c); err != nil {
+	if profile, err = keeper.CheckHosted(r.Hosts, c); err != nil {
 		return profile, nil, err
 	}
 	with := ""

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
@@ -79,24 +78,8 @@ func NewRunner(sup *cell.Supervisor, opt RunnerOptions) (*Runner, error) {
 }
 
 func (opt RunnerOptions) filled() (RunnerOptions, error) {
-	err := fillIn(&opt.Dir, &opt.Limits, &opt.Secrets)
+	err := keeper.FillIn(&opt.Dir, &opt.Limits, &opt.Secrets)
 	return opt, err
-}
-
-// fillIn gives the options that a runner and a runtime share their defaults.
-func fillIn(dir *string, limits *cell.Limits, secrets *secret.Resolver) error {
-	if *secrets == nil {
-		*secrets = secret.Plain
-	}
-	abs, err := filepath.Abs(*dir)
-	if err != nil {
-		return fmt.Errorf("find the working directory: %w", err)
-	}
-	*dir = abs
-	if *limits == (cell.Limits{}) {
-		*limits = cell.DefaultLimits()
-	}
-	return nil
 }
 
 // Check implements swarm.Runner. The action's arguments are the input with

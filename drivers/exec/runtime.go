@@ -72,7 +72,8 @@ var (
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
-	if err := fillIn(&opt.Dir, &opt.Limits, &opt.Secrets); err != nil {
+	local, err := keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits, Secrets: opt.Secrets, Hosts: opt.Hosts, Grace: opt.Grace}.Filled()
+	if err != nil {
 		return nil, err
 	}
 	if opt.Interrupt == 0 {
@@ -81,10 +82,7 @@ func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
 	if opt.CancelLine == nil {
 		opt.CancelLine = cancelLine
 	}
-	if opt.Grace <= 0 {
-		opt.Grace = 3 * time.Second
-	}
-	return &Runtime{keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits}, opt}, nil
+	return &Runtime{local, opt}, nil
 }
 
 func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
@@ -153,10 +151,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		return nil, err
 	}
 	h := &agent{opt: r.opt}
-	h.Place = keeper.Place{
-		Cells: r.Cells, Hosts: r.opt.Hosts, Host: a.Host, Secrets: r.opt.Secrets,
-		Grace: cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second},
-	}
+	h.Place = keeper.Place{Local: r.Local, Host: a.Host, End: cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second}}
 	var models modelproxy.Upstreams
 	if h.Spec, h.Home, models, err = r.place(a, own); err != nil {
 		return nil, err

@@ -36,14 +36,12 @@ type Agent[S session, T turn] struct {
 
 // Place is how an agent's process is run, and where.
 type Place struct {
-	Cells   *cell.Supervisor
-	Hosts   Hosts
-	Host    string // "" for this machine
-	There   Hosted // of its process on a host
-	Spec    cell.Spec
-	Home    *home.Home // nil for none that is kept
-	Secrets secret.Resolver
-	Grace   cell.Grace // when it is stopped
+	Local
+	Host  string // "" for this machine
+	There Hosted // of its process on a host
+	Spec  cell.Spec
+	Home  *home.Home // nil for none that is kept
+	End   cell.Grace // when it is stopped
 }
 
 // Available reports why its process can't be started now.
@@ -307,5 +305,5 @@ func (a *Agent[S, T]) end(ctx context.Context, why Ending) error {
 	if r == nil {
 		return nil
 	}
-	return Ended(ctx, func() error { return r.Stop(a.Grace) }, r.Over)
+	return Ended(ctx, func() error { return r.Stop(a.End) }, r.Over)
 }

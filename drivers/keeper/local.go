@@ -2,8 +2,10 @@ package keeper
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
@@ -11,6 +13,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
+	"swarmdeck/engine/secret"
 )
 
 // Local is what runtimes have in common each of whose agents is a command here.
@@ -23,9 +26,43 @@ type Local struct {
 	State string
 	// Own are the engine's own files, which are copied into no home.
 	Own *safeopen.Own
-	// Limits of every agent's processes.
+	// Limits of every agent's processes; the zero value means cell.DefaultLimits.
 	Limits cell.Limits
+	// Secrets gives agents what their environment refers to; nil knows none.
+	Secrets secret.Resolver
+	// Hosts run agents that have their place on another machine; nil refuses them.
+	Hosts Hosts
+	// Grace is how long an interrupted prompt may take until its processes are
+	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
+	Grace time.Duration
 }
+
+// Filled has the defaults of what is not given.
+func (l Local) Filled() (Local, error) {
+	if l.Grace <= 0 {
+		l.Grace = 3 * time.Second
+	}
+	err := FillIn(&l.Dir, &l.Limits, &l.Secrets)
+	return l, err
+}
+
+// FillIn gives what all that runs commands takes its defaults.
+func FillIn(dir *string, limits *cell.Limits, secrets *secret.Resolver) error {
+	if *secrets == nil {
+		*secrets = secret.Plain
+	}
+	if *limits == (cell.Limits{}) {
+		*limits = cell.DefaultLimits()
+	}
+	abs, err := filepath.Abs(*dir)
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	*dir = abs
+	return nil
+}
+
+func (l Local) Hosted() bool { return l.Hosts != nil }
 
 // Choices are the options that such agents take.
 type Choices struct {

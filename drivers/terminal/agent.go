@@ -15,7 +15,6 @@ import (
 // agent is one open agent: at most one program and one prompt at a time.
 type agent struct {
 	keeper.Agent[*session, *turn]
-	opt Options
 	own agentOptions
 
 	// Guarded by Mu.

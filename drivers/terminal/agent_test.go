@@ -61,8 +61,8 @@ func openAt(t *testing.T, on *hosttest.Box, options string, env map[string]strin
 	if on != nil {
 		hosts, place = on, on.Name
 	}
-	r := NewRuntime(drivertest.Cells(t, cell.Options{Instance: "terminal"}), Options{
-		Dir: t.TempDir(), Grace: 2 * time.Second, Hosts: hosts,
+	r := NewRuntime(Options{
+		Cells: drivertest.Cells(t, cell.Options{Instance: "terminal"}), Dir: t.TempDir(), Grace: 2 * time.Second, Hosts: hosts,
 		Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
 			return env, secret.NewMask(map[string]string{"KEY": "correct horse battery"}), nil
 		},
@@ -250,7 +250,7 @@ func TestAProgramThatCantStartIsSaidToBe(t *testing.T) {
 }
 
 func TestBadOptionsAreRefusedByName(t *testing.T) {
-	r := NewRuntime(drivertest.Cells(t, cell.Options{Instance: "terminal"}), Options{Dir: t.TempDir()})
+	r := NewRuntime(Options{Dir: t.TempDir()})
 	for options, field := range map[string]string{
 		`{"cols":10}`: "options.cols, options.rows", `{"rows":1000}`: "options.cols, options.rows", `{"prompt":"("}`: "options.prompt",
 		`{"quiet_ms":1}`: "options.quiet_ms", `{"interrupt":"\u0000"}`: "options.interrupt", `{"colour":1}`: "colour",

@@ -8,12 +8,10 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
-
 // checkHosted reports why an agent can't have its place on a host, or the profile of its
 // program there.
 func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) (cell.Profile, error) {
-	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
+	profile, err := keeper.CheckHosted(r.Hosts, c)
 	if err != nil {
 		return "", err
 	}

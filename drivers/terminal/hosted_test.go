@@ -67,7 +67,7 @@ func TestAFloodWhileTheLinkIsAwayIsHeldUpAndNotCut(t *testing.T) {
 }
 
 func TestOptionsThatAHostHasNotAreRefused(t *testing.T) {
-	r := NewRuntime(drivertest.Cells(t, cell.Options{}), Options{Hosts: &hosttest.Box{}})
+	r := NewRuntime(Options{Hosts: &hosttest.Box{}})
 	for _, options := range []string{`{"read":["/x"]}`, `{"home":"/x"}`, `{"inspect":true}`} {
 		if err := r.Check(fleet.Create{Name: "a", Host: "box", Command: []string{"x"}, Options: core.Raw(options)}); err == nil || !strings.Contains(err.Error(), "only cols, rows") {
 			t.Errorf("%s: %v", options, err)

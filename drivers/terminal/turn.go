@@ -181,7 +181,7 @@ func (a *agent) interrupt(t *turn, s *session) error {
 	if !a.ToEnd(s, t.Ending()) {
 		typed := time.Now()
 		_ = s.typeIn(a.own.interrupt()) // full: then it is ended
-		ctx, stop := context.WithTimeout(context.Background(), a.opt.Grace)
+		ctx, stop := context.WithTimeout(context.Background(), a.Grace)
 		defer stop()
 		if s.until(ctx, func(v *verdict) bool {
 			return v.state == terminal.Waits && v.by != byBell && (v.touched.After(typed) || v.by == byHook)
