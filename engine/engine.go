@@ -328,12 +328,12 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("read the open approvals: %w", err)
 	}
 	e.Judge.Surround(surroundings{e})
-	e.Judge.Own(judge.GateTool, e.Fleet)
-	e.Judge.Own(judge.GateQuestion, e.Fleet) // of agents, and of the servers that tasks use
-	e.Judge.Own(judge.GateSkill, e.Skills)
-	e.Judge.Own(judge.GateCAD, e.CAD)
+	e.Judge.Await(judge.GateTool, e.Fleet)
+	e.Judge.Await(judge.GateQuestion, e.Fleet) // of agents, and of the servers that tasks use
+	e.Judge.Await(judge.GateSkill, nil)
+	e.Judge.Await(judge.GateCAD, e.CAD)
 	e.Judge.Own(judge.GateIntent, e.Intents)
-	e.Judge.Own(judge.GateNet, e.Egress)
+	e.Judge.Await(judge.GateNet, nil)
 	if e.Retention, err = retention.New(ctx, retention.Options{
 		Ledger: e.Audit, Tenants: opt.Store.Here, Health: e.Health,
 		Prune: map[string]retention.Prune{

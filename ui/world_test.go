@@ -20,6 +20,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -322,7 +323,7 @@ func (w *fakeWorld) Card(ctx context.Context, tenant, want string) (judge.Approv
 		Past:   []judge.Precedent{{ApprovalID: id("ap", 90), Status: judge.Refused, By: "bob", At: start.Add(-time.Hour), Reason: "not now", Came: "failed"}},
 	}
 	if strings.Contains(string(a.Action.Args), "NOTES.md") {
-		a.Changes = []judge.Change{{Path: "NOTES.md", Diff: diff.Unified("NOTES.md", "two files changed\n", "three files changed\n", 1<<16), Args: []string{"/text"}}}
+		a.Changes = []edits.Change{{Path: "NOTES.md", Diff: diff.Unified("NOTES.md", "two files changed\n", "three files changed\n", 1<<16), Args: []string{"/text"}}}
 	}
 	return a, err
 }

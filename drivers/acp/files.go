@@ -15,6 +15,7 @@ import (
 	"swarmdeck/engine/diff"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -104,7 +105,7 @@ func (t *turn) bindFile(args core.Raw) []judge.File {
 }
 
 // bindWritten is bindFile for what the agent writes by itself.
-func (t *turn) bindWritten(args core.Raw) []judge.File { return t.bindPaths(judge.Written(args)) }
+func (t *turn) bindWritten(args core.Raw) []judge.File { return t.bindPaths(edits.Written(args)) }
 
 func (t *turn) bindPaths(paths []string) []judge.File {
 	at, argv := t.s.a.place.machine(), []string{"tee"}

@@ -149,11 +149,7 @@ func (t *turn) question(c *call) fleet.Event {
 	}
 	t.asked[core.ClipTo(c.id, maxGateID)]++
 	c.gates = append(c.gates, id)
-	e := fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true, Cell: t.s.cell()}
-	if len(judge.Written(e.Args)) > 0 {
-		e.Bind = t.bindWritten
-	}
-	return e
+	return fleet.Event{Type: "tool_request", CallID: id, Tool: c.kind, Args: c.args(), Intent: c.title, Fixed: true, Cell: t.s.cell(), Bind: t.bindWritten}
 }
 
 // cell is what holds the agent's process.

@@ -12,7 +12,6 @@ import (
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/judge"
 )
 
 // session is one process of an agent with its three streams.
@@ -147,9 +146,7 @@ func (s *session) line(line []byte, cut int) {
 	case t == nil:
 		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "outside of a task: " + core.ClipTo(pipe.Text(line), maxLogLine)})
 	case e.Type == "tool_request":
-		if len(judge.Written(e.Args)) > 0 {
-			e.Bind = s.a.written
-		}
+		e.Bind = s.a.written
 		named := ""
 		if s.a.Home != nil {
 			named = s.a.Home.Options.Home

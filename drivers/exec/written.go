@@ -6,6 +6,7 @@ import (
 	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 )
 
 // written finds the files of the agent's directory that a tool request writes whole, as
@@ -16,7 +17,7 @@ func (a *agent) written(args core.Raw) []judge.File {
 		return nil
 	}
 	argv := []string{"tee"}
-	for _, path := range judge.Written(args) {
+	for _, path := range edits.Written(args) {
 		if filepath.IsAbs(path) {
 			rel, err := filepath.Rel(a.Spec.Dir, path)
 			if err != nil {

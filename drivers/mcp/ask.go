@@ -12,7 +12,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/swarm"
 )
 
 // noticeEvery is the time between progress notices while a person is waited
@@ -44,11 +43,6 @@ func (s *Server) judge(ctx context.Context, c *call, t tool, callID string, args
 		}
 	}
 	c.trace = ask.TraceID
-	record := func(tx *audit.Tx, event string, detail map[string]any) error {
-		detail["tool"], detail["call_id"], detail["server"] = t.name, callID, Name
-		_, err := tx.Record(audit.Entry{Type: event, Trace: ask.TraceID, Subject: "tool", ID: t.name, Detail: detail})
-		return err
-	}
 	waits := make(chan string, 1)
 	noticed := make(chan struct{})
 	told, end := context.WithCancel(ctx)
@@ -56,33 +50,25 @@ func (s *Server) judge(ctx context.Context, c *call, t tool, callID string, args
 		defer close(noticed)
 		notices(told, r, waits)
 	}()
-	reply, err := s.eng.Fleet.Ask(ctx, swarm.Question{
-		By: c.by, Ask: ask, Apart: true, Check: check,
-		Beat: func() {}, Anew: func() {}, Stop: s.ctx.Done(), Held: func() (bool, <-chan struct{}) { return s.held(c, t), nil },
-		Asked: func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error {
-			if a != nil {
-				id := a.ApprovalID
-				tx.OnCommit(func() {
-					select {
-					case waits <- id:
-					default: // put anew: the first notice said enough
-					}
-				})
+	reply, err := s.eng.Fleet.Ask(ctx, judge.Request{
+		By: c.by, Ask: ask, Apart: true, Check: check, Stop: s.ctx.Done(), Held: func() (bool, <-chan struct{}) { return s.held(c, t), nil },
+		Opened: func(approval string) {
+			select {
+			case waits <- approval:
+			default: // put anew: the first notice said enough
 			}
-			return record(tx, "tool.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
 		},
-		Used: func(tx *audit.Tx, approval string, stands bool) error {
-			event := "tool.started"
-			if !stands {
-				event = "tool.stale"
-			}
-			return record(tx, event, map[string]any{"approval_id": approval})
+		Record: func(tx *audit.Tx, step judge.Step) error {
+			detail := step.Detail()
+			detail["tool"], detail["call_id"], detail["server"] = t.name, callID, Name
+			_, err := tx.Record(audit.Entry{Type: "tool." + step.Name, Trace: ask.TraceID, Subject: "tool", ID: t.name, Detail: detail})
+			return err
 		},
 	})
 	end()
 	<-noticed
 	switch {
-	case errors.Is(err, swarm.ErrStopped):
+	case errors.Is(err, judge.ErrStopped):
 		return nil, core.Errorf(core.Unavailable, "%s: the server is being closed", t.name)
 	case err != nil:
 		return nil, err
@@ -99,7 +85,7 @@ func (s *Server) held(c *call, t tool) bool {
 }
 
 // denied is what a caller is told about a no.
-func denied(tool string, no swarm.Reply) error {
+func denied(tool string, no judge.Outcome) error {
 	why := no.Reason
 	if why == "" {
 		why = no.Decision.ReasonCode

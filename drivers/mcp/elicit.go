@@ -10,12 +10,11 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 )
 
 // Asker puts questions before the judge; the fleet does.
 type Asker interface {
-	Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error)
+	Ask(ctx context.Context, x judge.Request) (judge.Outcome, error)
 }
 
 // ReasonKey is the member of an answer's _meta that says why a question was not put.
@@ -59,7 +58,7 @@ func (l *link) elicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitRes
 	defer of.waits(false)
 	reply, err := l.c.asker().Ask(ctx, l.put(of, over, args, r.Params.Message))
 	switch {
-	case err != nil && (errors.Is(err, swarm.ErrStopped) || ctx.Err() != nil): // nobody waits for it any more
+	case err != nil && (errors.Is(err, judge.ErrStopped) || ctx.Err() != nil): // nobody waits for it any more
 	case err != nil:
 		of.log("WARN", "the question could not be put: "+line(err.Error(), 1024))
 	case reply.Approved:
@@ -111,10 +110,9 @@ func (l *link) question(p *mcp.ElicitParams, of callers) (core.Raw, error) {
 const maxTold = 20
 
 // put is the question to the judge. One whose task can't be told belongs to none.
-func (l *link) put(of callers, over <-chan struct{}, args core.Raw, message string) swarm.Question {
-	x := swarm.Question{
-		By: core.Self(l.spec.TenantID, "mcp"), GivesUp: true, Stop: over, Beat: func() {}, Anew: func() {},
-		Held: func() (bool, <-chan struct{}) { return false, nil },
+func (l *link) put(of callers, over <-chan struct{}, args core.Raw, message string) judge.Request {
+	x := judge.Request{
+		By: core.Self(l.spec.TenantID, "mcp"), GivesUp: true, Stop: over,
 		Ask: judge.Ask{
 			Gate: judge.GateQuestion, Driver: "mcp", Risk: judge.Low,
 			Action: judge.Action{Kind: judge.KindQuestion, Server: l.spec.Name, Args: args},
@@ -126,20 +124,14 @@ func (l *link) put(of callers, over <-chan struct{}, args core.Raw, message stri
 		t := &of[0].task
 		x.Held, x.Ask.TaskID, x.Ask.Session, x.Ask.Attempt, x.Ask.Priority = of[0].held, t.TaskID, t.SessionID, t.Attempt, t.Priority
 	}
-	record := func(tx *audit.Tx, event string, detail map[string]any) error {
-		detail["task_id"] = x.Ask.TaskID
-		_, err := tx.Record(audit.Entry{Type: event, Trace: x.Ask.TraceID, Subject: "server", ID: l.spec.Name, Detail: detail})
-		return err
-	}
-	x.Asked = func(tx *audit.Tx, d judge.GateDecision, _ *judge.Approval) error {
-		return record(tx, "question.asked", map[string]any{"decision_id": d.DecisionID})
-	}
-	x.Used = func(tx *audit.Tx, approval string, stands bool) error {
-		event := "question.answered"
-		if !stands {
-			event = "question.stale"
+	x.Record = func(tx *audit.Tx, step judge.Step) error {
+		detail := map[string]any{"task_id": x.Ask.TaskID, "approval_id": step.Approval}
+		event := map[string]string{judge.Requested: "asked", judge.Started: "answered", judge.Stale: "stale"}[step.Name]
+		if step.Name == judge.Requested {
+			detail = map[string]any{"task_id": x.Ask.TaskID, "decision_id": step.Decision.DecisionID}
 		}
-		return record(tx, event, map[string]any{"approval_id": approval})
+		_, err := tx.Record(audit.Entry{Type: "question." + event, Trace: x.Ask.TraceID, Subject: "server", ID: l.spec.Name, Detail: detail})
+		return err
 	}
 	return x
 }

@@ -101,11 +101,6 @@ func (s *Budgets) ask(ctx context.Context, b Budget, limit string) error {
 	})
 }
 
-// Validate implements judge.Settler: there is nothing to edit.
-func (s *Budgets) Validate(judge.Approval, core.Raw) (core.Raw, error) {
-	return nil, core.Errorf(core.InvalidInput, "edit: only the arguments of a task or a tool call can be edited").With("field", "edit")
-}
-
 // Settle implements judge.Settler: it grants the same amount again, or ends what
 // runs on the budget.
 func (s *Budgets) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {

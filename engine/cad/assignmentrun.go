@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/mapping"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -273,7 +274,7 @@ func (r *run) stepFailed(err error, fail func(FailedResult) *stepError) error {
 	var f *OpError
 	var refused *core.Error
 	switch {
-	case r.ctx.Err() != nil || errors.Is(err, swarm.ErrStopped) || errors.Is(err, ErrLost):
+	case r.ctx.Err() != nil || errors.Is(err, judge.ErrStopped) || errors.Is(err, ErrLost):
 		return err
 	case errors.As(err, &f):
 		e := fail(FailedResult{

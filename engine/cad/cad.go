@@ -74,7 +74,6 @@ type Bus interface {
 type Controller struct {
 	opt    Options
 	ledger *audit.Ledger
-	asked  *swarm.Questions
 	roles  []RoleTemplate // the built-in ones, in order
 	kinds  kinds
 
@@ -88,13 +87,13 @@ type Controller struct {
 var _ judge.Settler = (*Controller)(nil)
 
 // New reads what the store has. It starts nothing. The caller makes it known
-// to the judge (Own GateCAD) and to the bus (Parties).
+// to the judge (Await GateCAD) and to the bus (Parties).
 func New(ctx context.Context, opt Options) (*Controller, error) {
 	roles, err := builtinRoles()
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, asked: opt.Swarm.Questions(), roles: roles, facets: newFacets(mostFacets), tenants: map[string]*mind{}}
+	c := &Controller{opt: opt, ledger: opt.Ledger, roles: roles, facets: newFacets(mostFacets), tenants: map[string]*mind{}}
 	c.work = newWorkflows(c)
 	c.declare()
 	if err := c.eachTenant(ctx, func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {

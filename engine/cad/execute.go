@@ -10,7 +10,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 )
 
 // execution is one operation being carried out. One goroutine has it.
@@ -159,7 +158,7 @@ func (x *execution) stoppable(ctx context.Context) (context.Context, func()) {
 	go func() {
 		select {
 		case <-x.op.Stop:
-			cancel(swarm.ErrStopped)
+			cancel(judge.ErrStopped)
 		case <-over:
 		}
 	}()
@@ -185,7 +184,9 @@ func (x *execution) still(ctx context.Context) error {
 		select {
 		case <-moved:
 		case <-tick.C:
-			x.beat()
+			if x.op.Beat != nil {
+				x.op.Beat()
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

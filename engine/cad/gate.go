@@ -12,7 +12,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
 )
 
 // operationArgs is what an operation's approval is bound to.
@@ -65,9 +64,8 @@ func (x *execution) permit(ctx context.Context) error {
 			Message: fmt.Sprintf("%s: a person must approve this, and nobody can be asked here: %s", x.method.Name, x.verdict.Rationale),
 		}
 	}
-	reply, err := x.c.asked.Put(ctx, swarm.Question{
-		By: x.by, Ask: x.ask, Apart: x.op.TaskID == "", Beat: x.beat, Stop: x.op.Stop, Held: x.held,
-		Asked: x.asked, Used: x.used, Anew: func() {}, Check: x.checkEdit,
+	reply, err := x.c.opt.Judge.Request(ctx, judge.Request{
+		By: x.by, Ask: x.ask, Apart: x.op.TaskID == "", Beat: x.op.Beat, Stop: x.op.Stop, Held: x.op.Held, Record: x.record, Check: x.checkEdit,
 	})
 	switch {
 	case err != nil:
@@ -94,24 +92,18 @@ func (x *execution) permit(ctx context.Context) error {
 	return nil
 }
 
-func (x *execution) beat() {
-	if x.op.Beat != nil {
-		x.op.Beat()
+// record records that an operation was put before the judge, and that the agent
+// waits if a person is asked; then that an approval is used right before the effect.
+func (x *execution) record(tx *audit.Tx, s judge.Step) error {
+	if s.Name != judge.Requested {
+		if s.Name == judge.Started {
+			if err := x.intend(tx); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Record(audit.Entry{Type: "cad." + s.Name, Trace: x.trace, Subject: "cad.agent", ID: x.m.id, Detail: x.about(nil, s.Detail())})
+		return err
 	}
-}
-
-// held reports whether the operation is to stand still. One of no task is
-// refused under an emergency stop rather than kept.
-func (x *execution) held() (bool, <-chan struct{}) {
-	if x.op.Held == nil {
-		return false, nil
-	}
-	return x.op.Held()
-}
-
-// asked records that an operation was put before the judge, and that the agent
-// waits if a person is asked.
-func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
 	a, err := x.c.kinds.agent.Need(tx, x.m.id)
 	if err != nil {
 		return err
@@ -119,28 +111,14 @@ func (x *execution) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval
 	if a.Status == Terminated {
 		return terminated(a.AgentID)
 	}
-	if ap != nil {
-		a.Waiting = ap.ApprovalID
-	} else if d.Decision == judge.Approve {
+	if s.Approval != "" {
+		a.Waiting = s.Approval
+	} else if s.Decision.Decision == judge.Approve {
 		if err := x.intend(tx); err != nil {
 			return err
 		}
 	}
-	return x.c.kinds.agent.Keep(tx, record.Event{Type: "cad.requested", Trace: x.trace, Detail: x.about(d.Audit(), nil)}, a)
-}
-
-// used records that an approval is used right before the effect.
-func (x *execution) used(tx *audit.Tx, approval string, stands bool) error {
-	event := "cad.started"
-	if !stands {
-		event = "cad.stale"
-	} else if err := x.intend(tx); err != nil {
-		return err
-	}
-	_, err := tx.Record(audit.Entry{
-		Type: event, Trace: x.trace, Subject: "cad.agent", ID: x.m.id, Detail: x.about(nil, map[string]any{"approval_id": approval}),
-	})
-	return err
+	return x.c.kinds.agent.Keep(tx, record.Event{Type: "cad.requested", Trace: x.trace, Detail: x.about(s.Decision.Audit(), nil)}, a)
 }
 
 // about is what the audit log says of an operation.
@@ -197,33 +175,17 @@ func (x *execution) edited(params core.Raw) (*execution, error) {
 	return now, nil
 }
 
-func (c *Controller) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
-	return c.asked.Validate(ap, args)
-}
-
-// Settle implements judge.Settler: the agent no longer waits, and its operation
-// is woken after the commit.
+// Settle implements judge.Settler: the agent no longer waits.
 func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
-	err := c.unwait(tx, ap.Agent.Name, ap.ApprovalID, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{
-		"approval_id": ap.ApprovalID, "approved": out.Approved,
-	}})
-	if err != nil {
-		return err
-	}
-	return c.asked.Settle(tx, ap, out)
-}
-
-// unwait notes that an agent no longer waits for an approval.
-func (c *Controller) unwait(tx *audit.Tx, id, approval string, e record.Event) error {
-	a, err := c.kinds.agent.Need(tx, id)
-	if err != nil || a.Waiting != approval {
+	a, err := c.kinds.agent.Need(tx, ap.Agent.Name)
+	if err != nil || a.Waiting != ap.ApprovalID {
 		if errors.Is(err, core.Kind(core.NotFound)) {
 			return nil
 		}
 		return err
 	}
 	a.Waiting = ""
-	return c.kinds.agent.Keep(tx, e, a)
+	return c.kinds.agent.Keep(tx, record.Event{Type: "cad.answered", Trace: ap.TraceID, Detail: map[string]any{"approval_id": ap.ApprovalID, "approved": out.Approved}}, a)
 }
 
 // waitsNoMore clears what an agent waits for, when nobody acts on an answer any

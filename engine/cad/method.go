@@ -154,7 +154,7 @@ type Operation struct {
 	// task is still the caller's; false stores nothing and gives ErrLost. nil is
 	// always true.
 	Holds func(*audit.Tx) (bool, error)
-	// Beat, Stop and Held are those of swarm.Question, for an operation that a
+	// Beat, Stop and Held are those of judge.Request, for an operation that a
 	// person is asked about and for one that is to stand still. nil for one
 	// that belongs to no task.
 	Beat func()

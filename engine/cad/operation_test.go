@@ -12,7 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/judge"
 	"swarmdeck/expect"
 )
 
@@ -254,7 +254,7 @@ func TestAStoppedOperationIsNotCounted(t *testing.T) {
 		return ctx.Err()
 	}, nil)
 	_, err := w.cad.Execute(context.Background(), alice, cad.Operation{AgentID: "ann", Method: "entity.create_point", Stop: stop})
-	expect.Err(t, err, swarm.ErrStopped)
+	expect.Err(t, err, judge.ErrStopped)
 	a := w.now("ann")
 	expect.True(t, a.OperationCount == 0 && a.Status == cad.Idle, "%+v", a)
 	w.sound()

@@ -99,7 +99,7 @@ func (w *world) build(e *enginetest.World) {
 	}
 	w.cad = expect.Of(cad.New(ctx, opt))(w.T)
 	p.Parties = w.cad.Parties()
-	w.judge.Own(judge.GateCAD, w.cad)
+	w.judge.Await(judge.GateCAD, w.cad)
 	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
 	w.swarm.EStops.Freezer(w.cad)
 }

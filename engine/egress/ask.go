@@ -12,7 +12,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 )
 
 // Bounds of what one run may ask, so that a program that tries every host
@@ -144,7 +143,7 @@ func (s *Service) pursue(life context.Context, r *run, about topic, q *question,
 		ctx, cancel := context.WithCancelCause(life)
 		s.mu.Lock()
 		named = slices.Clone(q.wants)
-		q.widen = func() { cancel(swarm.ErrWider) }
+		q.widen = func() { cancel(judge.ErrWider) }
 		r.asked++
 		s.mu.Unlock()
 		if about.alone == (Request{}) {
@@ -182,7 +181,7 @@ var errLate = errors.New("nobody answered in time")
 func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from *Origin, src *source, wants []Request) refusal {
 	ask := s.question(ctx, from, src, wants)
 	approval := ""
-	note := func(tx *audit.Tx, d judge.GateDecision) error {
+	note := func(tx *audit.Tx, d *judge.GateDecision) error {
 		for _, to := range wants {
 			detail := s.detail(from, src, to, refusal{rule: d.RuleID, approval: approval})
 			detail["decision_id"] = d.DecisionID
@@ -192,25 +191,17 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 		}
 		return nil
 	}
-	var asked judge.GateDecision
-	reply, err := s.asked.Put(ctx, swarm.Question{
-		By: speaker(from), Ask: ask, Beat: func() {}, Stop: ctx.Done(), Anew: func() {}, Apart: true,
+	reply, err := s.judge.Request(ctx, judge.Request{
+		By: speaker(from), Ask: ask, Stop: ctx.Done(), Apart: true,
 		Held: func() (bool, <-chan struct{}) { return s.halted(from.Tenant), nil },
-		Asked: func(tx *audit.Tx, d judge.GateDecision, a *judge.Approval) error {
-			if asked = d; a != nil {
-				approval = a.ApprovalID
+		Record: func(tx *audit.Tx, step judge.Step) error {
+			if approval = step.Approval; step.Name == judge.Requested && approval != "" {
 				tx.OnCommit(func() { time.AfterFunc(s.patience, func() { cancel(errLate) }) })
 			}
-			if d.Decision != judge.Approve {
-				return nil
+			if step.Name == judge.Started || step.Decision.Decision == judge.Approve {
+				return note(tx, &step.Decision)
 			}
-			return note(tx, d)
-		},
-		Used: func(tx *audit.Tx, _ string, stands bool) error {
-			if !stands {
-				return nil
-			}
-			return note(tx, asked)
+			return nil
 		},
 	})
 	switch {
@@ -233,7 +224,7 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 			no.why += ": " + reply.Reason
 		}
 		return no
-	case errors.Is(context.Cause(ctx), swarm.ErrWider):
+	case errors.Is(context.Cause(ctx), judge.ErrWider):
 		return refusal{code: "wider"}
 	case errors.Is(context.Cause(ctx), errLate):
 		return refusal{code: "unanswered", why: fmt.Sprintf("nobody answered within %s", s.patience), approval: approval}
@@ -291,15 +282,4 @@ func processName(s string) string {
 		s = strings.ToValidUTF8(s[:64], "")
 	}
 	return s
-}
-
-var _ judge.Settler = (*Service)(nil)
-
-// Validate implements judge.Settler: a connection goes where it goes.
-func (s *Service) Validate(judge.Approval, core.Raw) (core.Raw, error) {
-	return nil, core.Errorf(core.InvalidInput, "edit: a connection can't be changed; approve or deny it").With("field", "edit")
-}
-
-func (s *Service) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
-	return s.asked.Settle(tx, a, out)
 }

@@ -70,14 +70,12 @@ type Options struct {
 	Health   *health.Troubles
 }
 
-// Service decides. It is safe for concurrent use, and the judge's owner of the
-// gate net.connect.
+// Service decides. It is safe for concurrent use.
 type Service struct {
 	ledger   *audit.Ledger
 	judge    *judge.Judge
 	swarm    *swarm.Swarm
 	tasks    *task.Table
-	asked    *swarm.Questions
 	halted   func(string) bool
 	work     func(tenant, agent string) (Work, bool)
 	patience time.Duration
@@ -101,7 +99,7 @@ type Service struct {
 // New reads the rules of every tenant.
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{
-		ledger: opt.Ledger, judge: opt.Judge, swarm: opt.Swarm, tasks: opt.Tasks, asked: opt.Swarm.Questions(), halted: opt.Halted, work: opt.Work, patience: opt.Patience,
+		ledger: opt.Ledger, judge: opt.Judge, swarm: opt.Swarm, tasks: opt.Tasks, halted: opt.Halted, work: opt.Work, patience: opt.Patience,
 		known: map[string]map[string]*Rule{}, indexes: map[string]*index{}, runs: map[runKey]*run{}, conns: map[*conn]struct{}{}, tallies: map[*Tally]struct{}{},
 	}
 	if s.halted == nil {

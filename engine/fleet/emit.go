@@ -12,7 +12,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -161,23 +160,23 @@ func (r *run) toolResult(ctx context.Context, e Event) error {
 // runtime, and blocks until there is an answer. The question is to be Apart.
 // One that an agent asks while it works is part of that work: the agent and
 // its task wait for the answer, and a denial is one of the task's.
-func (f *Fleet) Ask(ctx context.Context, x swarm.Question) (swarm.Reply, error) {
+func (f *Fleet) Ask(ctx context.Context, x judge.Request) (judge.Outcome, error) {
 	m := f.member(x.By.Tenant, x.Ask.Agent.Name)
 	if m == nil || x.Ask.TaskID == "" {
-		return f.asked.Put(ctx, x)
+		return f.opt.Judge.Request(ctx, x)
 	}
 	c := &outsideCall{f: f, m: m, task: x.Ask.TaskID, trace: x.Ask.TraceID}
-	asked := x.Asked
-	x.Asked = func(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
-		if err := asked(tx, d, ap); err != nil {
+	recorded := x.Record
+	x.Record = func(tx *audit.Tx, s judge.Step) error {
+		if err := recorded(tx, s); err != nil || s.Name != judge.Requested {
 			return err
 		}
-		if err := m.judged(tx, c.task, x.Ask.Action, d); err != nil || ap == nil {
+		if err := m.judged(tx, c.task, x.Ask.Action, s.Decision); err != nil || s.Approval == "" {
 			return err
 		}
-		return c.waits(tx, ap.ApprovalID)
+		return c.waits(tx, s.Approval)
 	}
-	reply, err := f.asked.Put(ctx, x)
+	reply, err := f.opt.Judge.Request(ctx, x)
 	if left := c.goesOn(context.WithoutCancel(ctx)); err == nil {
 		err = left
 	}
@@ -233,7 +232,7 @@ func (c *outsideCall) goesOn(ctx context.Context) error {
 }
 
 // denied adds a no to those of the run, and with an abort ends that.
-func (r *run) denied(no swarm.Reply, reason string) {
+func (r *run) denied(no judge.Outcome, reason string) {
 	r.mu.Lock()
 	if no.Decision.DecisionID != "" {
 		r.denials = append(r.denials, no.Decision.DecisionID)

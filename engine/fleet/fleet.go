@@ -61,7 +61,6 @@ type Options struct {
 // swarm, the judge or a runtime is called.
 type Fleet struct {
 	opt      Options
-	asked    *swarm.Questions
 	agents   record.Table[Agent]
 	projects record.Table[Project]
 	roles    record.Table[Role]
@@ -89,9 +88,9 @@ func (f *Fleet) Leaver(left func(tx *audit.Tx, name string) error) {
 
 // New reads the agents of every tenant. It writes nothing and starts nothing.
 // The caller makes the fleet known to the swarm (Runner of KindPrompt, Freezer)
-// and to the judge (Own GateTool).
+// and to the judge (Await GateTool).
 func New(ctx context.Context, opt Options) (*Fleet, error) {
-	f := &Fleet{opt: opt, asked: opt.Swarm.Questions(), fleet: map[string]map[string]*member{}}
+	f := &Fleet{opt: opt, fleet: map[string]map[string]*member{}}
 	f.agents, f.projects, f.roles, f.messages = f.agentKind(), f.projectKind(), f.roleKind(), f.messageKind()
 	opt.Ledger.Register(f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable(), f.messages.Auditable())
 	err := f.everywhere(ctx, func(tenant string) error {

@@ -12,7 +12,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
-	"swarmdeck/engine/swarm"
 )
 
 // The words of a ToolAnswer.
@@ -37,7 +36,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	if refusal == nil {
 		answer, err = r.decide(ctx, &e, ask)
 		judged = err == nil
-		if errors.Is(err, swarm.ErrStopped) { // agents that wait for an answer would hang
+		if errors.Is(err, judge.ErrStopped) { // agents that wait for an answer would hang
 			answer, err = ToolAnswer{CallID: e.CallID, Decision: abort, Reason: "the task was ended"}, nil
 		}
 	} else {
@@ -55,17 +54,16 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 }
 
 // decide puts one tool call before the judge and blocks until there is an
-// answer. A fault of ours denies. swarm.ErrStopped is that the run is to end.
+// answer. A fault of ours denies. judge.ErrStopped is that the run is to end.
 func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, error) {
 	r.log.add("INFO", fmt.Sprintf("asks for %s %s: %s", e.Tool, e.CallID, ask.Action.Args), "tool")
 	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
 		return ToolAnswer{}, err
 	}
 	c := &toolCall{r: r, ask: &ask}
-	reply, err := r.f.asked.Put(ctx, swarm.Question{
-		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Asked: c.asked, Used: c.used, Bind: e.Bind,
+	reply, err := r.f.opt.Judge.Request(ctx, judge.Request{
+		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Record: c.record, Bind: e.Bind,
 		Opened: func(approval string) { r.recall(ctx, e.CallID, approval) },
-		Anew:   func() { r.log.add("WARN", "the approval of "+e.CallID+" no longer stands: asked anew", "tool") },
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over
 	switch {
@@ -92,19 +90,22 @@ type toolCall struct {
 	approval string // the last that was opened for it
 }
 
-// note is a record.Event about the call.
-func (c *toolCall) note(event string, with map[string]any) record.Event {
-	with["task_id"], with["call_id"], with["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
-	return record.Event{Type: event, Trace: c.ask.TraceID, Detail: with}
-}
-
-// asked records the verdict, and for a hitl also that the agent waits.
-func (c *toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval) error {
-	n := c.note("tool.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
-	if err := c.r.m.judged(tx, c.ask.TaskID, c.ask.Action, d); err != nil {
-		return err
+// record records a step, and where a person is asked also that the agent waits.
+func (c *toolCall) record(tx *audit.Tx, s judge.Step) error {
+	detail := s.Detail()
+	detail["task_id"], detail["call_id"], detail["tool"] = c.ask.TaskID, c.ask.Action.CallID, c.ask.Action.Tool
+	n := record.Event{Type: "tool." + s.Name, Trace: c.ask.TraceID, Detail: detail}
+	if s.Name == judge.Requested {
+		if err := c.r.m.judged(tx, c.ask.TaskID, c.ask.Action, s.Decision); err != nil {
+			return err
+		}
 	}
-	if ap == nil {
+	if s.Name == judge.Stale {
+		tx.OnCommit(func() {
+			c.r.log.add("WARN", "the approval of "+c.ask.Action.CallID+" no longer stands: asked anew", "tool")
+		})
+	}
+	if s.Name != judge.Requested || s.Approval == "" {
 		return c.r.m.record(tx, n)
 	}
 	_, err := c.r.f.changeIn(tx, c.r.m, n, func(_ *audit.Tx, a *Agent) error {
@@ -112,23 +113,15 @@ func (c *toolCall) asked(tx *audit.Tx, d judge.GateDecision, ap *judge.Approval)
 			return core.Errorf(core.Conflict, "agent %s no longer works on task %s", c.r.m.name, c.ask.TaskID)
 		}
 		a.answered(c.approval) // it was voided, and this one is in its place
-		a.asks(ap.ApprovalID)
-		c.approval = ap.ApprovalID
+		a.asks(s.Approval)
+		c.approval = s.Approval
 		return nil
 	})
 	return err
 }
 
-func (c *toolCall) used(tx *audit.Tx, approval string, stands bool) error {
-	event := "tool.started"
-	if !stands {
-		event = "tool.stale"
-	}
-	return c.r.m.record(tx, c.note(event, map[string]any{"approval_id": approval}))
-}
-
 // refused tells the agent no, and with abort ends the run.
-func (r *run) refused(call string, no swarm.Reply) ToolAnswer {
+func (r *run) refused(call string, no judge.Outcome) ToolAnswer {
 	reason := cmp.Or(core.ClipTo(strings.TrimSpace(no.Reason), maxReason), "denied: "+no.Decision.ReasonCode)
 	answer := ToolAnswer{CallID: call, Decision: deny, Reason: reason}
 	if no.Abort {
@@ -237,27 +230,12 @@ func (r *run) alias(id, tool string) string {
 // maxCalls bounds the open calls of one run.
 const maxCalls = 10_000
 
-// Validate implements judge.Settler: edited arguments must be a JSON object,
-// and one that whoever asked can act on.
-func (f *Fleet) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
-	return f.asked.Validate(ap, args)
-}
-
-func (f *Fleet) Bind(ap judge.Approval) []judge.File { return f.asked.Bind(ap) }
-
-// Settle implements judge.Settler: the agent no longer waits, and its run is
-// woken after the commit. An approval whose run is gone can't be approved.
+// Settle implements judge.Settler: the agent no longer waits.
 func (f *Fleet) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
-	if m := f.member(tx.Tenant(), ap.Agent.Name); m != nil {
-		if err := f.answered(tx, m, ap, out); err != nil {
-			return err
-		}
+	m := f.member(tx.Tenant(), ap.Agent.Name)
+	if m == nil {
+		return nil
 	}
-	return f.asked.Settle(tx, ap, out)
-}
-
-// answered records a person's decision, and that the agent no longer waits for it.
-func (f *Fleet) answered(tx *audit.Tx, m *member, ap judge.Approval, out judge.Outcome) error {
 	if err := m.judged(tx, ap.TaskID, ap.Action, out.Decision); err != nil {
 		return err
 	}

@@ -9,26 +9,23 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
 )
 
 // asksOutside has bob put a call before the judge on another way than his
 // runtime, as a client of a protocol would.
-func (w *world) asksOutside(ctx context.Context, tk task.Task, tool string) chan swarm.Reply {
-	replies := make(chan swarm.Reply, 1)
+func (w *world) asksOutside(ctx context.Context, tk task.Task, tool string) chan judge.Outcome {
+	replies := make(chan judge.Outcome, 1)
 	by := core.Caller{Tenant: home, Name: "bob", Kind: core.Agent, Door: core.DoorMCP}
 	go func() {
-		reply, err := w.fleet.Ask(ctx, swarm.Question{
-			By: by, Apart: true, Beat: func() {}, Anew: func() {}, Stop: make(chan struct{}),
+		reply, err := w.fleet.Ask(ctx, judge.Request{
+			By: by, Apart: true, Stop: make(chan struct{}),
 			Ask: judge.Ask{
 				Gate: judge.GateTool, TaskID: tk.TaskID, TraceID: tk.TraceID, Attempt: tk.Attempt, By: by, Agent: judge.AgentRef{Name: "bob"},
 				Action: judge.Action{Kind: "tool", Server: "swarmdeck", Tool: tool, CallID: tool, Args: core.Raw("{}")}, Intent: "bob calls " + tool,
 			},
-			Held:  func() (bool, <-chan struct{}) { return false, nil },
-			Asked: func(*audit.Tx, judge.GateDecision, *judge.Approval) error { return nil },
-			Used:  func(*audit.Tx, string, bool) error { return nil },
+			Record: func(*audit.Tx, judge.Step) error { return nil },
 		})
 		if err != nil && !errors.Is(err, context.Canceled) {
 			w.T.Error(err)

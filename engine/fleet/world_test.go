@@ -78,8 +78,8 @@ func (w *world) build(e *enginetest.World) {
 	w.No(err)
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
 	w.swarm.EStops.Freezer(w.fleet)
-	w.judge.Own(judge.GateTool, w.fleet)
-	w.judge.Own(judge.GateQuestion, w.fleet)
+	w.judge.Await(judge.GateTool, w.fleet)
+	w.judge.Await(judge.GateQuestion, w.fleet)
 }
 
 // run starts the engine's loops.

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge/effect"
 	"swarmdeck/engine/record"
 )
 
@@ -59,6 +60,24 @@ func checkAny(places []string) error {
 		}
 	}
 	return nil
+}
+
+// standing are the rules that stand in for a person whom the policy asks.
+type standing struct {
+	ledger   ledger
+	policies *policies
+	kind     record.Table[Rule]
+	always   perTenant[ruleSet]
+	// spent are the rules that a transaction found used up, by tenant and id: the
+	// commit that used them up may not be seen here yet.
+	spent sync.Map
+}
+
+// proposals are such rules before they stand: each is checked and tried.
+type proposals struct {
+	ledger    ledger
+	policies  *policies
+	approvals *approvals
 }
 
 // program is what an action runs: its tool, or the program of an exec.run.
@@ -122,8 +141,8 @@ func (v *Verdict) yields() bool {
 
 // applyAlways lets an always rule stand in for the person whom the table asks.
 // Never above the risk the rule was made at, and no floor yields to it.
-func (j *Judge) applyAlways(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
-	if !v.yields() || !ask.Gate.HasRules() || j.ledger == nil {
+func (j *standing) applyAlways(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
+	if !v.yields() || !ask.Gate.HasRules() || j.ledger.Ledger == nil {
 		return
 	}
 	live, err := j.liveRules(ctx, tenant)
@@ -132,12 +151,12 @@ func (j *Judge) applyAlways(ctx context.Context, of *ruling, tenant string, ask 
 	}
 	now := j.ledger.Clock().Now()
 	for _, r := range *live {
-		if r.spent.Load() || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask) {
+		if _, spent := j.spent.Load([2]string{tenant, r.RuleID}); spent || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask) {
 			continue
 		}
 		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
 		v.Rationale = fmt.Sprintf("%s approved just this always, %d of %d times, until %s.", r.Owner, r.Uses+1, r.MaxUses, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
-		if j.hold(ctx, time.Now().Add(j.evaluation), of, ask, nil, v); v.Decision != Approve {
+		if j.policies.hold(ctx, time.Now().Add(j.policies.evaluation), of, ask, nil, v); v.Decision != Approve {
 			v.always = ""
 		}
 		return
@@ -150,24 +169,18 @@ func (g Gate) HasRules() bool {
 }
 
 // useRule counts one use. ErrStale when the rule ran out since Evaluate.
-func (j *Judge) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
+func (j *standing) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
 	old, err := j.needRule(tx, v.always)
 	if err != nil {
 		return err
 	}
 	r := *old
 	if !r.alive(tx.Now()) {
-		if live, _ := j.always.get(tx.Tenant()); live != nil {
-			for _, l := range *live {
-				if l.RuleID == r.RuleID {
-					l.spent.Store(true)
-				}
-			}
-		}
+		j.spent.Store([2]string{tx.Tenant(), r.RuleID}, true)
 		return ErrStale
 	}
 	r.Uses++
-	return j.rules.Save(tx, record.Event{Type: "rule.used", Detail: map[string]any{
+	return j.kind.Save(tx, record.Event{Type: "rule.used", Detail: map[string]any{
 		"task_id": ask.TaskID, "digest": v.Digest, "uses_left": r.MaxUses - r.Uses,
 	}}, old, &r)
 }
@@ -245,7 +258,7 @@ const (
 // proposeRule checks the rule that an operator asks for: no deny rule and no floor
 // matches, the risk allows it, what may be any is no command, it is what they saw, and
 // the tenant's recorded approvals were tried against it.
-func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, field string, r Rule, saw string) (*proposal, error) {
+func (j *proposals) proposeRule(ctx context.Context, by core.Caller, a *Approval, field string, r Rule, saw string) (*proposal, error) {
 	refuse := func(format string, args ...any) error {
 		return core.Errorf(core.InvalidInput, field+": "+format, args...).With("field", field)
 	}
@@ -262,13 +275,13 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, fi
 		return nil, core.Errorf(core.Conflict, "%s: the rule is not the one that you saw (digest %.12s, now %.12s): %s", field, saw, r.Digest, r.Line).With("digest", r.Digest)
 	}
 	ask := a.ask()
-	of := j.ruling(ctx, a.TenantID)
-	for _, lists := range []*classifier{j.table().effects, of.table.effects} {
-		if err := lists.widens(&r.Action, r.Any); err != nil {
+	of := j.policies.ruling(ctx, a.TenantID)
+	for _, lists := range []*effect.Classifier{j.policies.table().effects, of.table.effects} {
+		if err := widens(lists, &r.Action, r.Any); err != nil {
 			return nil, err
 		}
 	}
-	floor, err := j.refusal(ctx, a.TenantID, &ask)
+	floor, err := j.policies.refusal(ctx, a.TenantID, &ask)
 	if err != nil {
 		return nil, fmt.Errorf("check the deny rules: %w", err)
 	}
@@ -276,7 +289,7 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, fi
 		return nil, core.Errorf(core.Denied, field+": the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
 	}
 	held := Verdict{Decision: Approve}
-	if j.hold(ctx, time.Now().Add(j.evaluation), of, &ask, nil, &held); held.Decision != Approve {
+	if j.policies.hold(ctx, time.Now().Add(j.policies.evaluation), of, &ask, nil, &held); held.Decision != Approve {
 		return nil, refuse("the floor %s asks a person each time", cmp.Or(held.RuleID, held.Rationale))
 	}
 	r.Owner = by.Name
@@ -287,7 +300,7 @@ func (j *Judge) proposeRule(ctx context.Context, by core.Caller, a *Approval, fi
 }
 
 // proposeAlways is the rule that an answer asks for.
-func (j *Judge) proposeAlways(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
+func (j *proposals) proposeAlways(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
 	if who := a.For(); len(who) > 0 && !slices.Contains(who, want.For) {
 		return nil, core.Errorf(core.InvalidInput, "always: %s: this has none; allowed: %s", want.For, strings.Join(who, ", ")).With("field", "always")
 	}
@@ -296,11 +309,11 @@ func (j *Judge) proposeAlways(ctx context.Context, by core.Caller, a *Approval, 
 
 // backtest tries a rule on the newest 1000 approvals: how many it covers, and
 // how many of those a person or the deadline had denied.
-func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
+func (j *proposals) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 	var b Backtest
 	err := j.ledger.View(ctx, r.TenantID, func(tx *audit.Tx) error {
 		seen := 0
-		return j.newest(tx, math.MaxUint64, func(_ uint64, a *Approval) bool {
+		return j.approvals.newest(tx, math.MaxUint64, func(_ uint64, a *Approval) bool {
 			seen++
 			if a.Status != Open && a.Status != Voided && r.covers(new(a.ask())) {
 				b.Checked++
@@ -318,8 +331,8 @@ func (j *Judge) backtest(ctx context.Context, r *Rule) (Backtest, error) {
 }
 
 // Rules lists the always rules, newest first; revoked and expired ones too.
-func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
-	out, err := record.Values(j.rules.List(ctx, tenant))
+func (j *standing) Rules(ctx context.Context, tenant string) ([]Rule, error) {
+	out, err := record.Values(j.kind.List(ctx, tenant))
 	if err != nil {
 		return nil, fmt.Errorf("list the always rules: %w", err)
 	}
@@ -331,15 +344,15 @@ func (j *Judge) Rules(ctx context.Context, tenant string) ([]Rule, error) {
 }
 
 // RevokeRule ends an always rule at once. Revoking twice is no error.
-func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error) {
-	if err := j.operator(ctx, by, "rule", id, "revoke it"); err != nil {
+func (j *standing) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule, error) {
+	if err := j.ledger.operator(ctx, by, "rule", id, "revoke it"); err != nil {
 		return Rule{}, err
 	}
-	if err := j.local(ctx, by, core.RulePrefix, "rule", id); err != nil {
+	if err := j.ledger.local(ctx, by, core.RulePrefix, "rule", id); err != nil {
 		return Rule{}, err
 	}
 	var out Rule
-	err := j.change(ctx, by, "revoke rule "+id, func(tx *audit.Tx) error {
+	err := j.ledger.change(ctx, by, "revoke rule "+id, func(tx *audit.Tx) error {
 		old, err := j.needRule(tx, id)
 		if err != nil {
 			return err
@@ -348,84 +361,64 @@ func (j *Judge) RevokeRule(ctx context.Context, by core.Caller, id string) (Rule
 			return nil
 		}
 		out.Revoked = true
-		return j.rules.Save(tx, record.Event{Type: "rule.revoked", Detail: map[string]any{"by": by.Name}}, old, &out)
+		return j.kind.Save(tx, record.Event{Type: "rule.revoked", Detail: map[string]any{"by": by.Name}}, old, &out)
 	})
 	out.Line = out.String()
 	return out, err
 }
 
 // ruleKind keeps the always rules.
-func (j *Judge) ruleKind() record.Table[Rule] {
+func (j *standing) ruleKind(erase func(*record.Erasure, *Rule)) record.Table[Rule] {
 	return &record.Kind[*Rule]{
-		Noun: "rule", Bucket: "always", Ledger: j.ledger, Follow: j.followRule,
+		Noun: "rule", Bucket: "always", Ledger: j.ledger.Ledger, Follow: j.followRule,
 		ID:  func(r *Rule) string { return r.RuleID },
 		Key: record.Numbered(core.RulePrefix), Name: record.NumberedName(core.RulePrefix),
-		Says: "uses revoked", Personal: j.eraseRule,
+		Says: "uses revoked", Personal: erase,
 	}
 }
 
 // addRule stores a proposed rule, live from this commit on.
-func (j *Judge) addRule(tx *audit.Tx, p *proposal) (*Rule, error) {
+func (j *standing) addRule(tx *audit.Tx, p *proposal) (*Rule, error) {
 	r := p.rule
 	r.Line = ""
-	r.RuleID = core.NewID(core.RulePrefix, tx.Tenant(), j.rules.Next(tx))
+	r.RuleID = core.NewID(core.RulePrefix, tx.Tenant(), j.kind.Next(tx))
 	r.ExpiresAt = tx.Now().Add(p.rule.ExpiresAt.Sub(time.Time{}))
 	told := r
 	told.Action.Args, told.Action.Files = nil, nil // what a person may want erased: the row's digest tells of it
-	return &r, j.rules.Save(tx, record.Event{Type: "rule.added", Detail: &told}, nil, &r)
+	return &r, j.kind.Save(tx, record.Event{Type: "rule.added", Detail: &told}, nil, &r)
 }
 
 // needRule reads a rule; an id of another tenant is core.ErrForeign.
-func (j *Judge) needRule(tx *audit.Tx, id string) (*Rule, error) {
+func (j *standing) needRule(tx *audit.Tx, id string) (*Rule, error) {
 	if _, err := core.LocalSeq(core.RulePrefix, tx.Tenant(), id); err != nil {
 		return nil, err
 	}
-	return j.rules.Need(tx, id)
+	return j.kind.Need(tx, id)
 }
 
 // ruleSet are a tenant's live always rules, held so that Evaluate reads no store.
 // It is never changed, only replaced, in commit order.
-type ruleSet []*liveRule
+type ruleSet []*Rule
 
-type liveRule struct {
-	Rule
-	// spent is set as soon as a transaction found the rule used up, before
-	// the commit that used it up is seen here.
-	spent *atomic.Bool
-}
-
-func (j *Judge) liveRules(ctx context.Context, tenant string) (*ruleSet, error) {
+func (j *standing) liveRules(ctx context.Context, tenant string) (*ruleSet, error) {
 	return j.always.load(tenant, func() (*ruleSet, error) {
 		now := j.ledger.Clock().Now()
-		all, err := j.rules.List(ctx, tenant)
-		set := ruleSet{}
-		for _, r := range all {
-			if r.alive(now) {
-				set = append(set, &liveRule{Rule: *r, spent: &atomic.Bool{}})
-			}
-		}
+		all, err := j.kind.List(ctx, tenant)
+		set := ruleSet(slices.DeleteFunc(all, func(r *Rule) bool { return !r.alive(now) }))
 		return &set, err
 	})
 }
 
 // followRule takes a rule over, as it is on disk.
-func (j *Judge) followRule(tenant, _ string, r *Rule) {
+func (j *standing) followRule(tenant, _ string, r *Rule) {
 	j.always.change(tenant, func(old *ruleSet) *ruleSet {
 		if old == nil {
 			return nil
 		}
-		next := &liveRule{Rule: *r, spent: &atomic.Bool{}}
-		set := make(ruleSet, 0, len(*old)+1)
-		for _, o := range *old {
-			if o.RuleID == r.RuleID {
-				next.spent = o.spent
-			} else if o.ExpiresAt.After(r.CreatedAt) {
-				set = append(set, o)
-			}
-		}
+		set := slices.DeleteFunc(slices.Clone(*old), func(o *Rule) bool { return o.RuleID == r.RuleID || !o.ExpiresAt.After(r.CreatedAt) })
 		if !r.Revoked && r.Uses < r.MaxUses {
-			set = append(set, next)
-			slices.SortFunc(set, func(a, b *liveRule) int { return int(a.AuditSeq) - int(b.AuditSeq) })
+			set = append(set, r)
+			slices.SortFunc(set, func(a, b *Rule) int { return int(a.AuditSeq) - int(b.AuditSeq) })
 		}
 		return &set
 	})

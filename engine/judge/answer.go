@@ -1,8 +1,8 @@
 package judge
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +11,27 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/store"
 )
+
+// answers take what a person says to open approvals, end those that nobody answers,
+// and hand each end to who waits for it.
+type answers struct {
+	ledger    ledger
+	policies  *policies
+	standing  *standing
+	decisions *decisions
+	approvals *approvals
+	cards     *cards
+	proposals *proposals
+
+	people  People // nil: nobody is told apart but by name
+	owners  map[Gate]Settler
+	awaited map[Gate]bool // what is asked there waits in a Request
+	loop    *loop.Loop
+	failed  map[string]*retry // of the loop alone, by approval
+}
 
 // Answer is an operator's word on an open approval. One answer wins: the next
 // gets CONFLICT with who answered, when and what (requirement 2.5). Other errors are
@@ -21,13 +40,7 @@ import (
 //
 // Where more than one person must approve (Needed), who asked is none of them: all but
 // the last leave the approval open, and are among its Consents.
-func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answer) (Approval, error) {
-	if err := checkAnswer(&ans); err != nil {
-		return Approval{}, err
-	}
-	if err := j.mayAnswer(ctx, by, id); err != nil {
-		return Approval{}, err
-	}
+func (j *answers) Answer(ctx context.Context, by core.Caller, id string, ans Answer) (Approval, error) {
 	next, rule, err := j.prepare(ctx, by, id, &ans)
 	if err != nil {
 		return Approval{}, err
@@ -36,9 +49,9 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		ctx = store.IfFull(ctx, store.UseReserve)
 	}
 	var answered Approval
-	var late, denied error
-	err = j.change(ctx, by, "answer approval "+id, func(tx *audit.Tx) error {
-		a, err := j.approvals.Need(tx, id)
+	var late error
+	err = j.ledger.guarded(ctx, by, "answer approval "+id, "approval", id, func(tx *audit.Tx) error {
+		a, err := j.approvals.kind.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -62,72 +75,72 @@ func (j *Judge) Answer(ctx context.Context, by core.Caller, id string, ans Answe
 		if ans.Digest != "" && ans.Digest != a.Digest {
 			return core.Errorf(core.Conflict, "approval %s: it is no longer what you saw (digest %.12s, now %.12s)", id, ans.Digest, a.Digest).With("digest", a.Digest)
 		}
-		if a.AnsweredFor, denied = j.barred(by, a, tx.Now()); denied != nil {
-			return denied
-		}
-		if next != nil {
+		if a.AnsweredFor, err = j.barred(by, a, tx.Now()); err == nil && next != nil {
 			next.apply(a)
-			if a.AnsweredFor, denied = j.barred(by, a, tx.Now()); denied != nil { // of what it became
-				return denied
-			}
+			a.AnsweredFor, err = j.barred(by, a, tx.Now()) // of what it became
 		}
-		ans.signature, denied, err = j.signed(tx, a, &ans)
+		if err == nil {
+			ans.signature, err = j.signed(tx, a, &ans)
+		}
 		switch {
-		case err != nil || denied != nil:
+		case err != nil:
 		case ans.Approve:
-			denied, err = j.approve(tx, a, &ans, next, rule)
+			err = j.approve(tx, a, &ans, next, rule)
 		default:
 			err = j.refuse(tx, a, &ans)
 		}
-		if err != nil || denied != nil {
-			return errors.Join(err, denied)
+		if err == nil {
+			answered = *a
 		}
-		answered = *a
-		return nil
+		return err
 	})
 	if rule != nil && answered.Status == Approved {
 		answered.Always = rule.rule.Line
 	}
-	if denied != nil {
-		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
-	}
-	if err == nil {
-		err = late
-	}
-	return answered, err
+	return answered, cmp.Or(err, late)
 }
 
 // prepare does what an answer needs outside of its transaction: it judges an edit,
 // and tries the rule that the answer makes.
-func (j *Judge) prepare(ctx context.Context, by core.Caller, id string, ans *Answer) (next *revision, rule *proposal, err error) {
-	a, err := j.Approval(ctx, by.Tenant, id)
+func (j *answers) prepare(ctx context.Context, by core.Caller, id string, ans *Answer) (next *revision, rule *proposal, err error) {
+	a, next, err := j.looked(ctx, by, id, ans)
+	if err == nil && ans.Approve {
+		err = j.cards.unseen(&a)
+	}
+	switch {
+	case err != nil || !ans.Approve:
+		return nil, nil, err
+	case ans.Always != nil:
+		if rule, err = j.proposals.proposeAlways(ctx, by, &a, ans.Always); err == nil {
+			ans.Always = ans.Always.of(&a)
+		}
+	case a.Gate == GateGrant:
+		rule, err = j.proposals.proposeGranted(ctx, by, &a)
+	}
+	return next, rule, err
+}
+
+// looked checks an answer against the approval as it is, and returns that as an edit
+// makes it.
+func (j *answers) looked(ctx context.Context, by core.Caller, id string, ans *Answer) (a Approval, next *revision, err error) {
+	if err = checkAnswer(ans); err == nil {
+		err = j.mayAnswer(ctx, by, id)
+	}
+	if err == nil {
+		a, err = j.approvals.Approval(ctx, by.Tenant, id)
+	}
 	if err == nil {
 		err = stillOpen(&a)
 	}
 	if err == nil {
 		err = a.takes(ans)
 	}
-	if err == nil && ans.Approve {
-		err = j.unseen(&a)
-	}
-	if err != nil || !ans.Approve {
-		return nil, nil, err
-	}
-	if len(ans.Edit) > 0 {
-		if next, err = j.revise(ctx, by, a, ans.Edit); err != nil {
-			return nil, nil, err
+	if err == nil && len(ans.Edit) > 0 {
+		if next, err = j.revise(ctx, by, a, ans.Edit); err == nil {
+			a = next.after
 		}
-		a = next.after
 	}
-	switch {
-	case ans.Always != nil:
-		if rule, err = j.proposeAlways(ctx, by, &a, ans.Always); err == nil {
-			ans.Always = ans.Always.of(&a)
-		}
-	case a.Gate == GateGrant:
-		rule, err = j.proposeGranted(ctx, by, &a)
-	}
-	return next, rule, err
+	return a, next, err
 }
 
 // maxKey bounds the name of a key.
@@ -166,29 +179,11 @@ func checkAnswer(ans *Answer) error {
 }
 
 // mayAnswer refuses, and audits, whoever is no operator of the approval's tenant.
-func (j *Judge) mayAnswer(ctx context.Context, by core.Caller, id string) error {
-	if err := j.operator(ctx, by, "approval", id, "answer"); err != nil {
+func (j *answers) mayAnswer(ctx context.Context, by core.Caller, id string) error {
+	if err := j.ledger.operator(ctx, by, "approval", id, "answer"); err != nil {
 		return err
 	}
-	return j.local(ctx, by, core.ApprovalPrefix, "approval", id)
-}
-
-// operator refuses, and audits, whoever is none and wants what only they may.
-func (j *Judge) operator(ctx context.Context, by core.Caller, subject, id, what string) error {
-	if by.Kind == core.Operator && by.Name != "" {
-		return nil
-	}
-	cause := core.Errorf(core.Denied, "%s %s: only an operator may %s; %s %q may not", subject, id, what, by.Kind, by.Name)
-	return j.ledger.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: core.ClipTo(id, 128)}, cause)
-}
-
-// local refuses, and audits, an id of another tenant.
-func (j *Judge) local(ctx context.Context, by core.Caller, prefix, subject, id string) error {
-	_, err := core.LocalSeq(prefix, by.Tenant, id)
-	if errors.Is(err, core.ErrForeign) {
-		return j.ledger.Refuse(ctx, by, audit.Entry{Type: "tenant.violation", Subject: subject, ID: id}, err)
-	}
-	return err
+	return j.ledger.local(ctx, by, core.ApprovalPrefix, "approval", id)
 }
 
 // stillOpen says who was faster.
@@ -215,15 +210,14 @@ func stillOpen(a *Approval) error {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 
-// approve applies an approving answer. denied is a refusal to be audited
-// apart, since the transaction is then undone.
-func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, rule *proposal) (denied, err error) {
+// approve applies an approving answer.
+func (j *answers) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, rule *proposal) error {
 	by := tx.By
 	if a.Risk.above(Medium) && ans.Reason == "" {
-		return nil, core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
+		return core.Errorf(core.InvalidInput, "reason: an approval at %s risk needs one", a.Risk).With("field", "reason")
 	}
 	if err := a.agrees(ans); err != nil {
-		return nil, err
+		return err
 	}
 	own := a.RequestedKind == core.Operator && by.Is(a.RequestedBy, a.RequestedPerson)
 	code := reasonApproved
@@ -232,45 +226,71 @@ func (j *Judge) approve(tx *audit.Tx, a *Approval, ans *Answer, next *revision, 
 	}
 	if need := a.Needed(); need > 1 {
 		if by.Known.After(a.CreatedAt) {
-			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who answers has to be known before it was asked; %s is %s since %s", a.ApprovalID, need, by.Proof, by.Name, clock(by.Known)), nil
+			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who answers has to be known before it was asked; %s is %s since %s", a.ApprovalID, need, by.Proof, by.Name, clock(by.Known))
 		}
 		if own {
-			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who asked may not approve", a.ApprovalID, need), nil
+			return core.Errorf(core.Denied, "approval %s: where %d persons must agree, who asked may not approve", a.ApprovalID, need)
 		}
 		for _, c := range a.Consents {
 			if by.Is(c.By, c.Person) {
-				return core.Errorf(core.Denied, "approval %s: you already approved, as %s; another person must", a.ApprovalID, c.By), nil
+				return core.Errorf(core.Denied, "approval %s: you already approved, as %s; another person must", a.ApprovalID, c.By)
 			}
 		}
 		if len(a.Consents)+1 < need {
-			return nil, j.consent(tx, a, ans)
+			return j.consent(tx, a, ans)
 		}
 	}
 	if rule != nil && rule.digest != a.Digest {
-		return nil, core.Errorf(core.Conflict, "approval %s: it changed while the rule was tried; look again", a.ApprovalID).With("digest", a.Digest)
+		return core.Errorf(core.Conflict, "approval %s: it changed while the rule was tried; look again", a.ApprovalID).With("digest", a.Digest)
 	}
 	a.Status, a.SelfApproved = Approved, own
-	return nil, j.close(tx, a, ans, code, rule)
+	return j.close(tx, a, ans, code, rule)
 }
 
 // consent keeps an approval open for those who must approve it too.
-func (j *Judge) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
+func (j *answers) consent(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.Consents = append(slices.Clone(a.Consents), Consent{tx.By.Name, tx.By.Person, a.AnsweredFor, tx.Now()})
 	a.AnsweredFor = ""
-	d := a.decision(tx.By, HITL, reasonConsent)
-	d.Rationale, d.Signature, d.Key, d.ContentSHA256 = ans.Reason, ans.signature, ans.Key, contentSHA256(ans.Content)
-	d.ShownAt = shownAt(tx, a, ans)
-	if err := j.record(tx, &d); err != nil {
+	d, err := j.decide(tx, a, ans, HITL, reasonConsent)
+	if err != nil {
 		return err
 	}
-	a.DecisionID = d.DecisionID
-	return j.save(tx, a, "approval.consented", map[string]any{
-		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "digest": a.Digest, "prior_digest": a.PriorDigest, "decision_id": d.DecisionID,
+	return j.finish(tx, a, d, "approval.consented", map[string]any{
+		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "prior_digest": a.PriorDigest,
 		"person": tx.By.Person, "needed": a.Needed(), "approved": len(a.Consents), "content_sha256": d.ContentSHA256,
-	})
+	}, Outcome{})
 }
 
-func (j *Judge) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
+// decide records the decision that an answer is.
+func (j *answers) decide(tx *audit.Tx, a *Approval, ans *Answer, verdict Decision, code string) (*GateDecision, error) {
+	d := a.decision(tx.By, verdict, code)
+	d.Rationale, d.SelfApproved, d.Abort, d.Signature = ans.Reason, a.SelfApproved, a.Abort, ans.signature
+	d.Key, d.ContentSHA256, d.ShownAt = ans.Key, contentSHA256(ans.Content), shownAt(tx, a, ans)
+	return &d, j.decisions.record(tx, &d)
+}
+
+// finish saves an approval with the newest decision about it, and hands its end to
+// the gate's owner.
+func (j *answers) finish(tx *audit.Tx, a *Approval, d *GateDecision, event string, detail map[string]any, out Outcome) error {
+	a.DecisionID = d.DecisionID
+	detail["digest"], detail["decision_id"] = a.Digest, d.DecisionID
+	if err := j.approvals.save(tx, a, event, detail); err != nil || a.Status == Open {
+		return err
+	}
+	out.Approved, out.Abort, out.Args, out.Decision = a.Status == Approved, a.Abort, a.Action.Args, *d
+	return j.settle(tx, a, out)
+}
+
+// end denies what nobody has answered.
+func (j *answers) end(tx *audit.Tx, a *Approval, d *GateDecision, event string, detail map[string]any, out Outcome) error {
+	a.DeferredUntil = time.Time{}
+	if err := j.decisions.record(tx, d); err != nil {
+		return err
+	}
+	return j.finish(tx, a, d, event, detail, out)
+}
+
+func (j *answers) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
 	a.Status, a.Abort, a.Content = Refused, ans.Abort, nil
 	code := reasonDenied
 	if ans.Abort {
@@ -280,41 +300,30 @@ func (j *Judge) refuse(tx *audit.Tx, a *Approval, ans *Answer) error {
 }
 
 // close records a final answer and hands it to the gate's owner.
-func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule *proposal) error {
+func (j *answers) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule *proposal) error {
 	a.AnsweredBy, a.AnsweredAt, a.AnswerReason = tx.By.Name, tx.Now(), ans.Reason
 	a.AnsweredPerson = tx.By.Person
 	a.DeferredUntil = time.Time{}
-	decision := Deny
+	verdict := Deny
 	if a.Status == Approved {
-		decision = Approve
+		verdict = Approve
 	}
-	d := a.decision(tx.By, decision, code)
-	d.Rationale, d.SelfApproved, d.Abort, d.Signature = ans.Reason, a.SelfApproved, a.Abort, ans.signature
-	d.Key, d.ContentSHA256 = ans.Key, contentSHA256(ans.Content)
-	d.ShownAt = shownAt(tx, a, ans)
-	a.ShownAt = d.ShownAt
-	if err := j.record(tx, &d); err != nil {
+	d, err := j.decide(tx, a, ans, verdict, code)
+	if err != nil {
 		return err
 	}
-	a.DecisionID = d.DecisionID
+	a.ShownAt = d.ShownAt
 	detail := map[string]any{
-		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "reason_code": code, "digest": a.Digest, "decision_id": d.DecisionID,
+		"by": tx.By.Name, "reason_sha256": core.SHA256(ans.Reason), "reason_code": code,
 		"shown_at": a.ShownAt, "abort": a.Abort, "self_approved": a.SelfApproved,
 	}
-	if tx.By.Person != "" {
-		detail["person"] = tx.By.Person
-	}
-	if a.AnsweredFor != "" {
-		detail["stands_in_for"] = a.AnsweredFor
-	}
-	if a.PriorDigest != "" {
-		detail["prior_digest"] = a.PriorDigest
-	}
-	if d.ContentSHA256 != "" {
-		detail["content_sha256"] = d.ContentSHA256
+	for name, s := range map[string]string{"person": tx.By.Person, "stands_in_for": a.AnsweredFor, "prior_digest": a.PriorDigest, "content_sha256": d.ContentSHA256} {
+		if s != "" {
+			detail[name] = s
+		}
 	}
 	if rule != nil {
-		made, err := j.addRule(tx, rule)
+		made, err := j.standing.addRule(tx, rule)
 		if err != nil {
 			return err
 		}
@@ -323,13 +332,7 @@ func (j *Judge) close(tx *audit.Tx, a *Approval, ans *Answer, code string, rule 
 			a.UsedAt = tx.Now()
 		}
 	}
-	if err := j.save(tx, a, "approval."+string(a.Status), detail); err != nil {
-		return err
-	}
-	return j.settle(tx, a, Outcome{
-		Approved: a.Status == Approved, Abort: a.Abort, Args: a.Action.Args, Content: ans.Content,
-		Reason: ans.Reason, By: tx.By.Name, Decision: d,
-	})
+	return j.finish(tx, a, d, "approval."+string(a.Status), detail, Outcome{Content: ans.Content, Reason: ans.Reason, By: tx.By.Name})
 }
 
 // shownAt is when the card was first drawn, never outside the approval's life.
@@ -344,17 +347,34 @@ func shownAt(tx *audit.Tx, a *Approval, ans *Answer) time.Time {
 	return t.UTC()
 }
 
-// settle tells the gate's owner. Without one nothing can be approved.
-func (j *Judge) settle(tx *audit.Tx, a *Approval, out Outcome) error {
-	owner := j.owners[a.Gate]
-	if owner == nil {
-		if out.Approved {
-			return core.Errorf(core.Unavailable, "approval %s: nothing here can carry out %s", a.ApprovalID, a.Gate)
-		}
-		return nil
+// settle tells the gate's owner, and the work that waits. Without one nothing can be
+// approved.
+func (j *answers) settle(tx *audit.Tx, a *Approval, out Outcome) (err error) {
+	owner, awaited := j.owners[a.Gate], j.awaited[a.Gate]
+	switch {
+	case owner != nil:
+		err = owner.Settle(tx, *a, out)
+	case !awaited && out.Approved:
+		return core.Errorf(core.Unavailable, "approval %s: nothing here can carry out %s", a.ApprovalID, a.Gate)
 	}
-	if err := owner.Settle(tx, *a, out); err != nil {
+	if err == nil && awaited {
+		err = j.wake(tx, a, out)
+	}
+	if err != nil {
 		return fmt.Errorf("settle approval %s: %w", a.ApprovalID, err)
 	}
 	return nil
+}
+
+// Own names the owner of a gate. Call it before Run, once per gate. An
+// approval of a gate without an owner can be denied but never approved.
+func (j *answers) Own(g Gate, s Settler) { j.owners[g] = s }
+
+// Await names a gate at which each question is a Request. Its owner, nil for none,
+// settles its own records before the work goes on.
+func (j *answers) Await(g Gate, s Settler) {
+	j.awaited[g] = true
+	if s != nil {
+		j.Own(g, s)
+	}
 }

@@ -42,6 +42,19 @@ const (
 	GateQuestion Gate = "question" // a Question; no rule answers it: a person does
 )
 
+// Kinds of actions that rules look into.
+const (
+	KindExec     = "exec.run"      // a local command
+	KindSkill    = "skill.invoke"  // a skill with what it depends on
+	KindMCP      = "mcp.call"      // a tool of a server; its arguments lie in args
+	KindCAD      = "cad.operation" // an operation of a CAD agent
+	KindIntent   = "intent"        // what an agent wants of the controller
+	KindNet      = "net.connect"   // a connection to a host; its tool is HOST:PORT
+	KindTool     = "tool"          // a tool that an agent calls
+	KindGrant    = "grant"         // a Grant, which its arguments hold
+	KindQuestion = "question"      // a Question, which its arguments hold
+)
+
 // Risk grades what could go wrong.
 type Risk string
 
@@ -273,14 +286,7 @@ type Approval struct {
 	Priority int    `json:"priority,omitzero"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
 
-	// Only Card fills these in: the rule that an always makes of it, if nothing else is
-	// asked for, how many files it is bound to, what it can't promise, what would change
-	// in files, and what stands around it. Answer has in Always the rule that it made.
-	Always  string   `json:"always,omitempty"`
-	Bound   string   `json:"bound,omitempty"`
-	Caveat  string   `json:"caveat,omitempty"`
-	Changes []Change `json:"changes,omitempty"`
-	Around  *Around  `json:"around,omitempty"`
+	Card
 }
 
 // Answer is what an operator says to an approval.
@@ -349,6 +355,7 @@ type Outcome struct {
 	Abort    bool
 	Args     core.Raw // the arguments to run: the edited ones after an edit
 	Content  core.Raw // at GateQuestion, what was answered
+	Files    []File   // of a Request: those that it is bound to
 	Reason   string
 	By       string
 	Decision GateDecision
@@ -357,11 +364,14 @@ type Outcome struct {
 // Settler is the owner of a gate: it applies an approval's end to its own
 // records, in the same transaction (release or block a task, and so on).
 type Settler interface {
-	// Validate checks edited arguments before they are judged again, and
-	// returns the final ones, with defaults, exactly as they will run: the
-	// approval is bound to them.
-	Validate(a Approval, args core.Raw) (core.Raw, error)
 	Settle(tx *audit.Tx, a Approval, out Outcome) error
+}
+
+// Editor is a Settler whose actions can be edited. It checks edited arguments before
+// they are judged again, and returns the final ones, with defaults, exactly as they
+// will run: the approval is bound to them.
+type Editor interface {
+	Validate(a Approval, args core.Raw) (core.Raw, error)
 }
 
 var risks = map[Risk]int{Low: 1, Medium: 2, High: 3, Critical: 4}

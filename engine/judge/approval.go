@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/health"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -20,11 +21,27 @@ const (
 	maxReason = 4096
 )
 
+// approvals are what waits for a person's answer, and what waited.
+type approvals struct {
+	ledger    ledger
+	policies  *policies
+	standing  *standing
+	decisions *decisions
+
+	kind      record.Table[Approval]
+	live      record.Mirror[Approval] // those that are open
+	deadlines map[Risk]time.Duration
+	waits     waits
+	ring      func(tenant string) // of who ends them
+	tasks     Tasks
+	health    *health.Troubles
+}
+
 // newApproval is the approval that a hitl verdict asks for, with its id.
-func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
+func (j *approvals) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 	a := &Approval{
 		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
-		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.approvals.Next(tx)), Status: Open,
+		ApprovalID: core.NewID(core.ApprovalPrefix, tx.Tenant(), j.kind.Next(tx)), Status: Open,
 		Gate: ask.Gate, Action: ask.Action, Agent: ask.Agent, Contained: ask.Contained, During: ask.During, Session: ask.Session, Attempt: ask.Attempt,
 		Intent: core.ClipTo(ask.Intent, maxIntent), Said: ask.Said, Fixed: ask.Fixed, Risk: v.Risk,
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
@@ -38,7 +55,7 @@ func (j *Judge) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		a.Action.Args = core.Raw("{}")
 	}
 	a.route(v.route, j.deadlines[v.Risk])
-	a.Subject = j.Subject(a.TenantID, a.Gate, &a.Action, &a.Agent)
+	a.Subject = j.policies.Subject(a.TenantID, a.Gate, &a.Action, &a.Agent)
 	return a
 }
 
@@ -57,7 +74,7 @@ func (a *Approval) Ends() (at time.Time, how string) {
 
 // open stores a new approval and tells everyone. Its arguments are written as the
 // store will have them: what is shown of it is the same before and after a restart.
-func (j *Judge) open(tx *audit.Tx, a *Approval) error {
+func (j *approvals) open(tx *audit.Tx, a *Approval) error {
 	args, err := core.Encode(a.Action.Args)
 	if err != nil {
 		return fmt.Errorf("encode the arguments of approval %s: %w", a.ApprovalID, err)
@@ -71,8 +88,8 @@ func (j *Judge) open(tx *audit.Tx, a *Approval) error {
 
 // save writes an approval with its audit event and keeps the open ones' small
 // bucket in step.
-func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error {
-	err := j.approvals.Keep(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, a)
+func (j *approvals) save(tx *audit.Tx, a *Approval, event string, detail any) error {
+	err := j.kind.Keep(tx, record.Event{Type: event, Trace: a.TraceID, Detail: detail}, a)
 	if at := keyOf(a.ApprovalID); err == nil && a.Status == Open {
 		err = approvalOpen.Put(tx, at, uint64(a.due().UnixMicro()))
 	} else if err == nil {
@@ -82,7 +99,7 @@ func (j *Judge) save(tx *audit.Tx, a *Approval, event string, detail any) error 
 		return fmt.Errorf("save approval %s: %w", a.ApprovalID, err)
 	}
 	tenant := tx.Tenant()
-	tx.OnCommit(func() { j.loop.Ring(tenant) })
+	tx.OnCommit(func() { j.ring(tenant) })
 	return nil
 }
 
@@ -146,8 +163,8 @@ func (a *Approval) decision(by core.Caller, d Decision, reason string) GateDecis
 // used: an approval is used once. A mismatch voids it and reports false: ask
 // anew (requirement 2.4). So does an approval that is not approved, or was used before,
 // without changing it.
-func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
-	a, err := j.approvals.Need(tx, approvalID)
+func (j *approvals) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
+	a, err := j.kind.Need(tx, approvalID)
 	if err != nil {
 		return false, err
 	}
@@ -164,7 +181,7 @@ func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 		if changed := changedFile(a.Action.Files, ask.Action.Files); changed != "" {
 			why = changed + " is not what was approved"
 		}
-	case a.PolicyVersion != j.rulingIn(tx).version:
+	case a.PolicyVersion != j.policies.rulingIn(tx).version:
 		why = "the policy changed since it was approved"
 	}
 	if why != "" {
@@ -181,7 +198,7 @@ func (j *Judge) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error) {
 // session stopped, their agent died. They can't be answered any more. It reads
 // every open approval of the tenant, so call it only for what has one. It does
 // not call the gate's owner: the caller is about to settle that itself.
-func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) error {
+func (j *approvals) Void(tx *audit.Tx, match func(*Approval) bool, reason string) error {
 	open, err := j.openIn(tx)
 	if err != nil {
 		return err
@@ -197,9 +214,9 @@ func (j *Judge) Void(tx *audit.Tx, match func(*Approval) bool, reason string) er
 }
 
 // VoidTask is Void for the approvals of one task alone, and reads no others.
-func (j *Judge) VoidTask(tx *audit.Tx, task string, match func(*Approval) bool, reason string) error {
+func (j *approvals) VoidTask(tx *audit.Tx, task string, match func(*Approval) bool, reason string) error {
 	var open []*Approval
-	err := j.approvals.Along(tx, approvalTask, task, func(a *Approval) error {
+	err := j.kind.Along(tx, approvalTask, task, func(a *Approval) error {
 		if match(a) {
 			open = append(open, a)
 		}
@@ -218,13 +235,13 @@ func (j *Judge) VoidTask(tx *audit.Tx, task string, match func(*Approval) bool, 
 	return nil
 }
 
-func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
+func (j *approvals) void(tx *audit.Tx, a *Approval, reason string, detail any) error {
 	a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), core.ClipTo(reason, maxReason)
 	a.DeferredUntil = time.Time{}
 	tenant, id := tx.Tenant(), a.ApprovalID
 	tx.OnCommit(func() {
-		for _, hear := range j.voids {
-			hear(tenant, id)
+		if w := j.waits.take(tenant, id); w != nil {
+			close(w.void)
 		}
 	})
 	return j.save(tx, a, "approval.voided", detail)
@@ -232,14 +249,14 @@ func (j *Judge) void(tx *audit.Tx, a *Approval, reason string, detail any) error
 
 // openIn reads the open approvals, oldest first. Those that can't be read are
 // told of and left out.
-func (j *Judge) openIn(tx *audit.Tx) ([]*Approval, error) {
+func (j *approvals) openIn(tx *audit.Tx) ([]*Approval, error) {
 	open, err := openNumbers(tx)
 	if err != nil {
 		return nil, fmt.Errorf("list the open approvals: %w", err)
 	}
 	out := make([]*Approval, 0, len(open))
 	for _, n := range open {
-		a, err := j.approvals.At(tx, record.Seq(n))
+		a, err := j.kind.At(tx, record.Seq(n))
 		if err == nil && a == nil {
 			err = errors.New("it is open, and has no record")
 		}

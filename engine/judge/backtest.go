@@ -20,6 +20,14 @@ const (
 	maxExamples = 3
 )
 
+// hindsight makes past decisions anew.
+type hindsight struct {
+	ledger    ledger
+	policies  *policies
+	decisions *decisions
+	approvals *approvals
+}
+
 // BacktestReport says which past decisions a policy would change.
 type BacktestReport struct {
 	PolicyID string `json:"policy_id"`
@@ -48,13 +56,13 @@ type Flip struct {
 // BacktestPolicy makes the tenant's last n decisions by policy anew with
 // another policy, without effect but that it is told of. 0 is DefaultHistory.
 // What people answered is left out: a policy answers to what people were asked.
-func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
+func (j *hindsight) BacktestPolicy(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
 	rep, err := j.TryBacktest(ctx, by, id, n)
 	if err != nil {
 		return rep, err
 	}
-	err = j.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
-		p, err := j.policies.Need(tx, id)
+	err = j.ledger.change(ctx, by, "backtest policy "+id, func(tx *audit.Tx) error {
+		p, err := j.policies.kind.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -64,13 +72,13 @@ func (j *Judge) BacktestPolicy(ctx context.Context, by core.Caller, id string, n
 		}); err != nil {
 			return fmt.Errorf("audit the backtest of %s: %w", id, err)
 		}
-		return j.tell(tx, p, backtested(rep))
+		return j.policies.tell(tx, p, backtested(rep))
 	})
 	return rep, err
 }
 
 // TryBacktest is BacktestPolicy, and tells nobody.
-func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
+func (j *hindsight) TryBacktest(ctx context.Context, by core.Caller, id string, n int) (BacktestReport, error) {
 	tenant := by.Tenant
 	if n == 0 {
 		n = DefaultHistory
@@ -79,11 +87,11 @@ func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n in
 	if n < 1 || n > MaxHistory {
 		return rep, core.Invalid("last", n, fmt.Sprintf("1-%d", MaxHistory))
 	}
-	of, _, err := j.onTrial(ctx, by, id)
+	of, _, err := j.policies.onTrial(ctx, by, id)
 	if err != nil {
 		return rep, err
 	}
-	defer j.rest(tenant, of)
+	defer j.policies.rest(tenant, of)
 	rep.Version = of.version
 	began := time.Now()
 	most := n
@@ -109,7 +117,7 @@ func (j *Judge) TryBacktest(ctx context.Context, by core.Caller, id string, n in
 			continue
 		}
 		rep.Checked++
-		v := j.by(ctx, of, tenant, &ask, nil)
+		v := j.policies.by(ctx, of, tenant, &ask, nil)
 		from, to := was(d), said(&v)
 		if from == to {
 			continue
@@ -145,10 +153,10 @@ func was(d *GateDecision) string {
 }
 
 // lastDecisions are the newest n that a policy made, newest first.
-func (j *Judge) lastDecisions(ctx context.Context, tenant string, n int) ([]GateDecision, error) {
+func (j *hindsight) lastDecisions(ctx context.Context, tenant string, n int) ([]GateDecision, error) {
 	var all []GateDecision
 	for page := 1; len(all) < n; page++ {
-		got, err := j.Decisions(ctx, tenant, core.Filter{Page: page, Size: core.MaxPageSize})
+		got, err := j.decisions.Decisions(ctx, tenant, core.Filter{Page: page, Size: core.MaxPageSize})
 		if err != nil {
 			return nil, err
 		}
@@ -163,15 +171,6 @@ func (j *Judge) lastDecisions(ctx context.Context, tenant string, n int) ([]Gate
 	}
 	return all, nil
 }
-
-// History knows what past decisions at the gate task.start were about.
-type History interface {
-	// PastAsk is the question at a task's start; NOT_FOUND when it is gone.
-	PastAsk(ctx context.Context, tenant, task string) (Ask, error)
-}
-
-// Recalls names who knows past tasks. Call it before the first Backtest.
-func (j *Judge) Recalls(h History) { j.past = h }
 
 // maxPastAsk bounds the arguments that are kept of one, in bytes.
 const maxPastAsk = 16 << 10
@@ -206,9 +205,9 @@ func keepAsk(tx *audit.Tx, d *GateDecision, ask *Ask) error {
 }
 
 // recall finds what a decision was about; false when nobody knows any more.
-func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask, bool, error) {
+func (j *hindsight) recall(ctx context.Context, tenant string, d *GateDecision) (Ask, bool, error) {
 	if d.ApprovalID != "" {
-		a, err := j.Approval(ctx, tenant, d.ApprovalID)
+		a, err := j.approvals.Approval(ctx, tenant, d.ApprovalID)
 		if errors.Is(err, core.Kind(core.NotFound)) { // it left
 			return Ask{}, false, nil
 		}
@@ -218,10 +217,10 @@ func (j *Judge) recall(ctx context.Context, tenant string, d *GateDecision) (Ask
 		return a.ask(), d.Gate != GateResult, nil // an approval keeps no result's text
 	}
 	if d.Gate == GateStart {
-		if j.past == nil || d.TaskID == "" {
+		if j.approvals.tasks == nil || d.TaskID == "" {
 			return Ask{}, false, nil
 		}
-		ask, err := j.past.PastAsk(ctx, tenant, d.TaskID)
+		ask, err := j.approvals.tasks.PastAsk(ctx, tenant, d.TaskID)
 		if err != nil { // the task, its content, its agent or its runner is gone
 			return Ask{}, false, ctx.Err()
 		}

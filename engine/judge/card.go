@@ -11,13 +11,18 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/diff"
+	"swarmdeck/engine/judge/edits"
 )
 
-// Bounds of what a card shows, in bytes.
-const (
-	maxShown    = 64 << 10  // of one file
-	maxShownAll = 256 << 10 // of all
-)
+// Card is what is shown of an approval and not kept with it. Judge.Card fills it in,
+// and Answer the rule that it made.
+type Card struct {
+	Always  string         `json:"always,omitempty"` // the rule that an always makes of it, if nothing else is asked for
+	Bound   string         `json:"bound,omitempty"`  // how many files it is bound to
+	Caveat  string         `json:"caveat,omitempty"` // what it can't promise
+	Changes []edits.Change `json:"changes,omitempty"`
+	Around  *Around        `json:"around,omitempty"`
+}
 
 // Around is what stands around an approval in the rest of the engine.
 type Around struct {
@@ -47,6 +52,13 @@ type Precedent struct {
 	Came       string         `json:"came,omitempty"` // the status of its task since
 }
 
+// cards are approvals as a person is shown them.
+type cards struct {
+	approvals *approvals
+	contents  Contents // nil shows none
+	around    Surroundings
+}
+
 // Surroundings tell what stands around an approval.
 type Surroundings interface {
 	// Around takes the newest answers to the same shape, which the card has read.
@@ -54,10 +66,10 @@ type Surroundings interface {
 }
 
 // Surround names who tells it. Call it before Run.
-func (j *Judge) Surround(s Surroundings) { j.around = s }
+func (j *cards) Surround(s Surroundings) { j.around = s }
 
 // holds is what a file holds that the action names, as it was judged.
-func (j *Judge) holds(a *Approval, path string) (string, bool) {
+func (j *cards) holds(a *Approval, path string) (string, bool) {
 	for i := range a.Action.Files {
 		if f := &a.Action.Files[i]; f.Unbound == "" && (path == f.Path || strings.HasSuffix(path, "/"+f.Path)) {
 			return j.content(a.TenantID, f.SHA256)
@@ -68,14 +80,14 @@ func (j *Judge) holds(a *Approval, path string) (string, bool) {
 
 // Card is an approval with what its files hold, or how they differ from what a
 // person approved last.
-func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
-	a, err := j.Approval(ctx, tenant, id)
+func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
+	a, err := j.approvals.Approval(ctx, tenant, id)
 	if err != nil {
 		return a, err
 	}
 	a.Always, a.Bound, a.Caveat = a.standing(), a.Action.bound(), a.caveat()
-	a.Changes = a.Action.changes(func(path string) (string, bool) { return j.holds(&a, path) })
-	past, err := j.Past(ctx, tenant, a, pastLooked)
+	a.Changes = edits.Of(a.Action.Args, func(path string) (string, bool) { return j.holds(&a, path) })
+	past, err := j.approvals.Past(ctx, tenant, a, pastLooked)
 	if err != nil {
 		return a, err
 	}
@@ -85,16 +97,20 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 		}
 	}
 	a.Action.Files = slices.Clone(a.Action.Files)
-	left := maxShownAll
+	left := edits.MaxAll
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
 		if f.Unbound == "" {
-			j.show(tenant, f, past, min(maxShown, left))
+			j.show(tenant, f, past, min(edits.MaxShown, left))
 			left -= len(f.Text) + len(f.Diff)
 		}
 	}
-	if all := a.Action.landing(); len(all) > 0 {
-		a.Changes = all
+	if strings.HasPrefix(a.Action.Kind, "tree.") && len(a.Action.Files) > 0 {
+		f := &a.Action.Files[0]
+		var all []edits.Change
+		if f.Text, all = edits.Landing(f.Text); len(all) > 0 {
+			a.Changes = all
+		}
 	}
 	return a, nil
 }
@@ -104,7 +120,7 @@ func (j *Judge) Card(ctx context.Context, tenant, id string) (Approval, error) {
 const pastLooked = 50
 
 // show fills in what a card shows of one file, in at most so many bytes.
-func (j *Judge) show(tenant string, f *File, past []Approval, most int) {
+func (j *cards) show(tenant string, f *File, past []Approval, most int) {
 	text, kept := j.content(tenant, f.SHA256)
 	if !kept {
 		f.Note = "not shown: no text, too large, or no longer kept"
@@ -142,7 +158,7 @@ func lastApproved(past []Approval, f *File) (sha, id string) {
 	return "", ""
 }
 
-func (j *Judge) content(tenant, sha string) (string, bool) {
+func (j *cards) content(tenant, sha string) (string, bool) {
 	if j.contents == nil || sha == "" {
 		return "", false
 	}
@@ -151,7 +167,7 @@ func (j *Judge) content(tenant, sha string) (string, bool) {
 }
 
 // unseen refuses to approve a change of a repository that nobody could be shown.
-func (j *Judge) unseen(a *Approval) error {
+func (j *cards) unseen(a *Approval) error {
 	if j.contents == nil || !strings.HasPrefix(a.Action.Kind, "tree.") {
 		return nil
 	}

@@ -2,8 +2,11 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -90,7 +93,7 @@ func said(v *Verdict) string {
 
 // TestPolicy runs a policy's cases as real decisions are made, without effect,
 // and keeps the summary.
-func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Policy, []CaseResult, error) {
+func (j *policies) TestPolicy(ctx context.Context, by core.Caller, id string) (Policy, []CaseResult, error) {
 	of, d, err := j.onTrial(ctx, by, id)
 	if err != nil {
 		return Policy{}, nil, err
@@ -101,8 +104,8 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 		return Policy{}, nil, err
 	}
 	var out Policy
-	err = j.change(ctx, by, "test policy "+id, func(tx *audit.Tx) error {
-		p, err := j.policies.Need(tx, id)
+	err = j.ledger.change(ctx, by, "test policy "+id, func(tx *audit.Tx) error {
+		p, err := j.kind.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -120,7 +123,7 @@ func (j *Judge) TestPolicy(ctx context.Context, by core.Caller, id string) (Poli
 // onTrial is compiled for a caller who would run it. An agent that would run a
 // program without a jail is refused, and audited: it could do there what its own
 // runtime keeps it from.
-func (j *Judge) onTrial(ctx context.Context, by core.Caller, id string) (*ruling, PolicyDetail, error) {
+func (j *policies) onTrial(ctx context.Context, by core.Caller, id string) (*ruling, PolicyDetail, error) {
 	of, d, err := j.compiled(ctx, by.Tenant, id)
 	if err != nil || by.Kind == core.Operator {
 		return of, d, err
@@ -134,7 +137,7 @@ func (j *Judge) onTrial(ctx context.Context, by core.Caller, id string) (*ruling
 }
 
 // jailed says whether what a ruling runs, if anything, is jailed, and if not why.
-func (j *Judge) jailed(ctx context.Context, of *ruling) (bool, string) {
+func (j *policies) jailed(ctx context.Context, of *ruling) (bool, string) {
 	if of.program == nil || j.programs == nil {
 		return true, ""
 	}
@@ -142,7 +145,7 @@ func (j *Judge) jailed(ctx context.Context, of *ruling) (bool, string) {
 }
 
 // compiled is a policy compiled, active or not.
-func (j *Judge) compiled(ctx context.Context, tenant, id string) (*ruling, PolicyDetail, error) {
+func (j *policies) compiled(ctx context.Context, tenant, id string) (*ruling, PolicyDetail, error) {
 	d, err := j.GetPolicy(ctx, tenant, id)
 	if err != nil {
 		return nil, d, err
@@ -151,7 +154,7 @@ func (j *Judge) compiled(ctx context.Context, tenant, id string) (*ruling, Polic
 	return of, d, err
 }
 
-func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines []byte) (all []CaseResult, sum TestsSummary, bare bool, err error) {
+func (j *policies) runCases(ctx context.Context, tenant string, of *ruling, lines []byte) (all []CaseResult, sum TestsSummary, bare bool, err error) {
 	cases, err := parseCases(lines)
 	if err != nil {
 		return nil, sum, false, err
@@ -180,3 +183,79 @@ func (j *Judge) runCases(ctx context.Context, tenant string, of *ruling, lines [
 	sum.Total, sum.Failed = len(all), len(all)-sum.Passed
 	return all, sum, bare, nil
 }
+
+// Trial asks a policy, whether or not it rules, without effect. Close ends it.
+type Trial struct {
+	PolicyID string // BasePolicy for the embedded one; "" of a file
+	Name     string
+	Version  string
+	past     *hindsight
+	tenant   string
+	of       *ruling
+}
+
+// Trial begins to try a policy: one of that id, or NAME or NAME@VERSION of one
+// that there is, of several the newest; "" is the one that rules.
+func (j *hindsight) Trial(ctx context.Context, by core.Caller, policy string) (*Trial, error) {
+	if policy == "" {
+		of := j.policies.ruling(ctx, by.Tenant)
+		return &Trial{cmp.Or(of.policyID, BasePolicy), of.name, of.version, j, by.Tenant, of}, nil
+	}
+	id, err := j.policies.policyNamed(ctx, by.Tenant, policy)
+	if err != nil {
+		return nil, err
+	}
+	of, d, err := j.policies.onTrial(ctx, by, id)
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{d.PolicyID, d.Name, of.version, j, by.Tenant, of}, nil
+}
+
+// TrialOf begins to try rules that are not proposed yet.
+func (j *hindsight) TrialOf(by core.Caller, source []byte) (*Trial, error) {
+	of, err := j.policies.compilePolicy(&Policy{TenantID: by.Tenant, Kind: KindRules, Name: "file", SourceDigest: digestOf(source)}, source)
+	if err != nil {
+		return nil, err
+	}
+	return &Trial{"", "file", of.version, j, by.Tenant, of}, nil
+}
+
+// policyNamed is the id of a policy.
+func (j *policies) policyNamed(ctx context.Context, tenant, policy string) (string, error) {
+	if _, _, _, is := core.ParseID(policy); is || policy == BasePolicy {
+		return policy, nil
+	}
+	name, version, _ := strings.Cut(policy, "@")
+	all, err := j.Policies(ctx, tenant)
+	if err != nil {
+		return "", err
+	}
+	for i := range all {
+		if p := &all[i]; p.Name == name && strings.HasPrefix(p.Version, version) {
+			return p.PolicyID, nil
+		}
+	}
+	return "", core.Missing("policy", policy)
+}
+
+// Answer is what the policy would answer.
+func (t *Trial) Answer(ctx context.Context, ask *Ask) (decision string, v Verdict) {
+	v = t.past.policies.by(ctx, t.of, t.tenant, ask, nil)
+	return said(&v), v
+}
+
+// Recall is what a decision was about; false when nobody knows any more.
+func (t *Trial) Recall(ctx context.Context, decision string) (Ask, bool, error) {
+	d, err := t.past.decisions.Decision(ctx, t.tenant, decision)
+	if refused := new(core.Error); errors.As(err, &refused) { // it left, or is of another record
+		return Ask{}, false, nil
+	}
+	if err != nil {
+		return Ask{}, false, err
+	}
+	return t.past.recall(ctx, t.tenant, &d)
+}
+
+// Close ends what the trial keeps running.
+func (t *Trial) Close() { t.past.policies.rest(t.tenant, t.of) }

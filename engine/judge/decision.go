@@ -4,12 +4,20 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
+
+// decisions are all that was decided, by policies and persons.
+type decisions struct {
+	ledger   ledger
+	policies *policies
+	kind     record.Table[decisionRow]
+	versions versions
+}
 
 // Audit is the decision for the detail of an audit event, as compact JSON:
 // {"decision_id","decision","reason_code","rule_id","digest"}.
@@ -22,17 +30,13 @@ func (d *GateDecision) Audit() core.Raw { return d.AppendAudit(make([]byte, 0, 2
 
 // AppendAudit appends what Audit is.
 func (d *GateDecision) AppendAudit(b []byte) core.Raw {
-	b = append(b, `{"decision_id":"`...)
-	b = append(b, d.DecisionID...)
-	b = append(b, `","decision":"`...)
-	b = append(b, d.Decision...)
-	b = append(b, `","reason_code":"`...)
-	b = append(b, d.ReasonCode...)
-	b = append(b, `","rule_id":`...)
-	b = quote(b, d.RuleID)
-	b = append(b, `,"digest":"`...)
-	b = append(b, d.Digest...)
-	return append(b, `"}`...)
+	o := core.BeginObject(b)
+	o.Text("decision_id", d.DecisionID)
+	o.Text("decision", string(d.Decision))
+	o.Text("reason_code", d.ReasonCode)
+	o.Text("rule_id", d.RuleID)
+	o.Text("digest", d.Digest)
+	return o.End()
 }
 
 // folded reports whether the caller's event carries the decision.
@@ -44,8 +48,8 @@ func (d *GateDecision) folded() bool {
 // caller's transaction. It fails with ErrStale when the rules changed or an
 // always rule ran out since Evaluate: evaluate again. See GateDecision.Audit
 // for the audit event.
-func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error) {
-	if err := j.checkVerdict(tx, &ask, &v); err != nil {
+func (j *approvals) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approval, error) {
+	if err := j.policies.checkVerdict(tx, &ask, &v); err != nil {
 		return GateDecision{}, nil, err
 	}
 	if ask.TaskID == "" || v.ask.task != ask.TaskID || v.ask.tenant != tx.Tenant() { // no digest of Evaluate's
@@ -64,7 +68,7 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 		d.Door = core.DoorEngine
 	}
 	if v.always != "" {
-		if err := j.useRule(tx, &ask, &v); err != nil {
+		if err := j.standing.useRule(tx, &ask, &v); err != nil {
 			return GateDecision{}, nil, err
 		}
 	}
@@ -73,7 +77,7 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 		a = j.newApproval(tx, &ask, &v)
 		d.ApprovalID = a.ApprovalID
 	}
-	if err := j.record(tx, &d); err != nil {
+	if err := j.decisions.record(tx, &d); err != nil {
 		return GateDecision{}, nil, err
 	}
 	if err := keepAsk(tx, &d, &ask); err != nil {
@@ -90,13 +94,13 @@ func (j *Judge) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *Approva
 
 // record appends a decision, and its audit event unless the caller has one. d
 // must not be changed any more.
-func (j *Judge) record(tx *audit.Tx, d *GateDecision) error {
+func (j *decisions) record(tx *audit.Tx, d *GateDecision) error {
 	policy, err := j.number(tx)
 	if err != nil {
 		return err
 	}
-	row := &decisionRow{GateDecision: *d, Number: j.decisions.Next(tx), by: policy}
-	if err := j.decisions.Write(tx, nil, row); err != nil {
+	row := &decisionRow{GateDecision: *d, Number: j.kind.Next(tx), by: policy}
+	if err := j.kind.Write(tx, nil, row); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
 	d.DecisionID, d.CreatedAt = policy.id(row.Number), row.CreatedAt
@@ -127,7 +131,7 @@ type decisionRow struct {
 }
 
 // decision fills in what its row leaves out.
-func (j *Judge) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
+func (j *decisions) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
 	d := row.GateDecision
 	d.TenantID = tx.Tenant()
 	d.DecisionID = core.NewID(core.DecisionPrefix, d.TenantID, row.Number)
@@ -147,74 +151,46 @@ func (j *Judge) decision(tx store.Tx, row *decisionRow) (GateDecision, error) {
 
 // encode runs on the store's writer with each task, so it is written by hand.
 func (r *decisionRow) encode(b []byte) []byte {
-	a, d := r.by, &r.GateDecision
-	b = append(b, `{"n":`...)
-	b = strconv.AppendUint(b, r.Number, 10)
-	b = append(b, `,"decision":"`...)
-	b = append(b, d.Decision...)
-	b = append(b, `","reason_code":"`...)
-	b = append(b, d.ReasonCode...)
-	b = append(b, `","gate":"`...)
-	b = append(b, d.Gate...)
-	b = append(b, `","created_at":"`...)
-	b = d.CreatedAt.AppendFormat(b, time.RFC3339Nano)
-	b = append(b, `","digest":"`...)
-	b = append(b, d.Digest...)
-	b = append(b, `","trace_id":`...)
-	b = quote(b, d.TraceID)
-	b = append(b, `,"policy":`...)
-	b = strconv.AppendUint(b, a.number, 10)
-	b = field(b, "task_id", d.TaskID)
-	b = field(b, "kind", d.Kind)
-	b = field(b, "rule_id", d.RuleID)
-	b = field(b, "agent", d.Agent)
-	b = field(b, "session_id", d.Session)
-	b = field(b, "door", string(d.Door))
+	a, d, o := r.by, &r.GateDecision, core.BeginObject(b)
+	o.Number("n", int64(r.Number))
+	o.Text("decision", string(d.Decision))
+	o.Text("reason_code", d.ReasonCode)
+	o.Text("gate", string(d.Gate))
+	o.Time("created_at", d.CreatedAt, true)
+	o.Text("digest", d.Digest)
+	o.Text("trace_id", d.TraceID)
+	o.Number("policy", int64(a.number))
+	o.Optional("task_id", d.TaskID)
+	o.Optional("kind", d.Kind)
+	o.Optional("rule_id", d.RuleID)
+	o.Optional("agent", d.Agent)
+	o.Optional("session_id", d.Session)
+	o.Optional("door", string(d.Door))
 	if d.DecidedBy != byPolicy {
-		b = field(b, "decided_by", d.DecidedBy)
+		o.Optional("decided_by", d.DecidedBy)
 	}
-	b = field(b, "proof", d.Proof)
-	b = field(b, "seat", d.Seat)
-	b = field(b, "key", d.Key)
-	b = field(b, "content_sha256", d.ContentSHA256)
+	o.Optional("proof", d.Proof)
+	o.Optional("seat", d.Seat)
+	o.Optional("key", d.Key)
+	o.Optional("content_sha256", d.ContentSHA256)
 	current := d.PolicyVersion == a.ruling.version
 	if !current {
-		b = field(b, "policy_version", d.PolicyVersion)
+		o.Optional("policy_version", d.PolicyVersion)
 	}
 	if r := a.ruling.table.byID[d.RuleID]; !current || a.ruling.program != nil || r == nil || r.Rationale != d.Rationale {
-		b = append(b, `,"rationale":`...)
-		b = quote(b, d.Rationale)
+		o.Text("rationale", d.Rationale)
 	}
-	b = field(b, "prior_digest", d.PriorDigest)
-	b = field(b, "approval_id", d.ApprovalID)
+	o.Optional("prior_digest", d.PriorDigest)
+	o.Optional("approval_id", d.ApprovalID)
 	if d.Confidence != nil {
-		b = append(b, `,"confidence":`...)
-		b = strconv.AppendFloat(b, *d.Confidence, 'g', -1, 64)
+		o.Raw("confidence", strconv.AppendFloat(nil, *d.Confidence, 'g', -1, 64))
 	}
 	if d.Signature != nil {
-		b = append(append(b, `,"signature":`...), core.MustEncode(d.Signature)...)
+		o.Raw("signature", core.MustEncode(d.Signature))
 	}
-	if !d.ShownAt.IsZero() {
-		b = field(b, "shown_at", d.ShownAt.Format(time.RFC3339Nano))
-	}
-	if d.SelfApproved {
-		b = append(b, `,"self_approved":true`...)
-	}
-	if d.Abort {
-		b = append(b, `,"abort":true`...)
-	}
-	if d.Unsandboxed {
-		b = append(b, `,"unsandboxed":true`...)
-	}
-	return append(b, '}')
-}
-
-func field(b []byte, name, value string) []byte {
-	if value == "" {
-		return b
-	}
-	b = append(b, `,"`...)
-	b = append(b, name...)
-	b = append(b, `":`...)
-	return quote(b, value)
+	o.Time("shown_at", d.ShownAt, false)
+	o.Flag("self_approved", d.SelfApproved)
+	o.Flag("abort", d.Abort)
+	o.Flag("unsandboxed", d.Unsandboxed)
+	return o.End()
 }

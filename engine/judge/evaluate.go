@@ -32,16 +32,16 @@ const (
 // floor holds it.
 //
 // Arguments that can't be bound to a digest (CheckArgs) are denied.
-func (j *Judge) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
-	of := j.ruling(ctx, tenant)
-	defer j.rest(tenant, of) // another may rule by now
-	v := j.by(ctx, of, tenant, &ask, nil)
+func (j *standing) Evaluate(ctx context.Context, tenant string, ask Ask) Verdict {
+	of := j.policies.ruling(ctx, tenant)
+	defer j.policies.rest(tenant, of) // another may rule by now
+	v := j.policies.by(ctx, of, tenant, &ask, nil)
 	j.applyAlways(ctx, of, tenant, &ask, &v)
 	return v
 }
 
 // decide is Evaluate without the always rules.
-func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
+func (j *policies) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 	of := j.ruling(ctx, tenant)
 	defer j.rest(tenant, of)
 	return j.by(ctx, of, tenant, ask, nil)
@@ -50,7 +50,7 @@ func (j *Judge) decide(ctx context.Context, tenant string, ask *Ask) Verdict {
 // by is the verdict of a policy, active or not. The base policy's deny rules
 // come first, with what the base makes of the action, and its floors last, of what
 // the policy would approve; so no policy can lower them. A trace may be nil.
-func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
+func (j *policies) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
 	switch ask.Gate {
 	case GateGrant:
 		return j.byGrant(ctx, of, tenant, ask, tr)
@@ -69,7 +69,7 @@ func (j *Judge) by(ctx context.Context, of *ruling, tenant string, ask *Ask, tr 
 }
 
 // above is the verdict of a policy over the base's deny rules.
-func (j *Judge) above(ctx context.Context, until time.Time, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
+func (j *policies) above(ctx context.Context, until time.Time, of *ruling, tenant string, ask *Ask, tr *trace) Verdict {
 	v := Verdict{PolicyVersion: of.version, Confidence: ask.Confidence, Risk: claimed(ask.Risk)}
 	if slices.ContainsFunc(ask.Action.Files, func(f File) bool { return f.Lies != "" }) {
 		v.Risk = graver(v.Risk, High)
@@ -153,7 +153,7 @@ func (v *Verdict) failed(ctx context.Context, until time.Time, err error) {
 
 // hold keeps what a policy would approve to the floors that are not switched off:
 // those of the base, and the policy's own.
-func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask, tr *trace, v *Verdict) {
+func (j *policies) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask, tr *trace, v *Verdict) {
 	tables := []*table{j.table()}
 	if of.table != tables[0] {
 		tables = append(tables, of.table)
@@ -185,7 +185,7 @@ func (j *Judge) hold(ctx context.Context, until time.Time, of *ruling, ask *Ask,
 }
 
 // byProgram asks the program. What it must fear is a person's to judge.
-func (j *Judge) byProgram(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
+func (j *policies) byProgram(ctx context.Context, of *ruling, tenant string, ask *Ask, v *Verdict) {
 	reply := FaultReply(ReasonError, "nothing here runs policies that are programs")
 	if j.programs != nil {
 		reply = j.programs.Decide(ctx, of.program, of.input(j.table(), tenant, ask))
@@ -239,7 +239,7 @@ func late(ctx context.Context, until time.Time) error {
 }
 
 // refusal is the verdict of the deny rules alone.
-func (j *Judge) refusal(ctx context.Context, tenant string, ask *Ask) (*rule, error) {
+func (j *policies) refusal(ctx context.Context, tenant string, ask *Ask) (*rule, error) {
 	of, base, until := j.ruling(ctx, tenant), j.table(), time.Now().Add(j.evaluation)
 	if of.broken != nil {
 		return nil, of.broken
@@ -252,7 +252,7 @@ func (j *Judge) refusal(ctx context.Context, tenant string, ask *Ask) (*rule, er
 }
 
 // checkVerdict reports a verdict that must not be committed for this ask.
-func (j *Judge) checkVerdict(tx *audit.Tx, ask *Ask, v *Verdict) error {
+func (j *policies) checkVerdict(tx *audit.Tx, ask *Ask, v *Verdict) error {
 	switch {
 	case v.ask.refused != nil:
 		return v.ask.refused

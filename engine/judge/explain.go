@@ -36,25 +36,25 @@ type Explanation struct {
 // rule used. policy is the id of a proposal to ask instead of the active one.
 // Who may only look may ask, so a proposed program is never run without a jail:
 // that is Denied.
-func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.Raw) (Explanation, error) {
+func (j *standing) Explain(ctx context.Context, tenant, policy string, input core.Raw) (Explanation, error) {
 	ask, err := parseInput(tenant, input)
 	if err != nil {
 		return Explanation{}, err
 	}
-	of := j.ruling(ctx, tenant)
+	of := j.policies.ruling(ctx, tenant)
 	if policy != "" {
 		rules := of.version
-		if of, _, err = j.compiled(ctx, tenant, policy); err != nil {
+		if of, _, err = j.policies.compiled(ctx, tenant, policy); err != nil {
 			return Explanation{}, err
 		}
-		if jailed, why := j.jailed(ctx, of); !jailed && of.version != rules {
+		if jailed, why := j.policies.jailed(ctx, of); !jailed && of.version != rules {
 			return Explanation{}, core.Errorf(core.Denied, "policy %s: it can't be jailed here (%s) and does not rule, so a question does not run it; an operator's test of it does", policy, why)
 		}
-		defer j.rest(tenant, of)
+		defer j.policies.rest(tenant, of)
 	}
 	tr := &trace{}
 	began := time.Now()
-	v := j.by(ctx, of, tenant, &ask, tr)
+	v := j.policies.by(ctx, of, tenant, &ask, tr)
 	if policy == "" {
 		j.applyAlways(ctx, of, tenant, &ask, &v)
 	}
@@ -63,7 +63,7 @@ func (j *Judge) Explain(ctx context.Context, tenant, policy string, input core.R
 		RuleID: v.RuleID, PolicyID: of.policyID, PolicyVersion: v.PolicyVersion, Always: v.always != "",
 		Unsandboxed: v.Unsandboxed, Stderr: v.stderr, TookUs: time.Since(began).Microseconds(),
 	}
-	j.traced(&e, of, &v, tr)
+	j.policies.traced(&e, of, &v, tr)
 	return e, nil
 }
 
@@ -114,7 +114,7 @@ type Grounds struct {
 
 // Grounds are those of a decision, or of what opened an approval, by its id. A
 // person's answer has the grounds of what that person was asked.
-func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error) {
+func (j *hindsight) Grounds(ctx context.Context, tenant, id string) (Grounds, error) {
 	d, risk, err := j.asked(ctx, tenant, id)
 	if err != nil {
 		return Grounds{}, err
@@ -126,7 +126,7 @@ func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error)
 		},
 		DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
 	}
-	of, err := j.rulingOf(ctx, tenant, d.PolicyVersion)
+	of, err := j.policies.rulingOf(ctx, tenant, d.PolicyVersion)
 	switch {
 	case err != nil:
 		return g, err
@@ -135,7 +135,7 @@ func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error)
 		return g, nil
 	}
 	g.PolicyID, g.PolicyName = of.policyID, of.name
-	g.Rules = j.ruling(ctx, tenant).version == of.version
+	g.Rules = j.policies.ruling(ctx, tenant).version == of.version
 	if g.Program = of.decides(d.Gate); g.Program {
 		return g, nil
 	}
@@ -151,7 +151,7 @@ func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error)
 		return g, nil
 	}
 	tr := &trace{}
-	v := j.by(ctx, of, tenant, &ask, tr)
+	v := j.policies.by(ctx, of, tenant, &ask, tr)
 	if v.RuleID != d.RuleID && !g.Always {
 		g.Gone = "asked again it decides by another rule: it read what is not kept"
 		return g, nil
@@ -159,22 +159,22 @@ func (j *Judge) Grounds(ctx context.Context, tenant, id string) (Grounds, error)
 	if risk == "" {
 		g.Risk = v.Risk
 	}
-	j.traced(&g.Explanation, of, &v, tr)
+	j.policies.traced(&g.Explanation, of, &v, tr)
 	return g, nil
 }
 
 // asked is the policy's decision behind an id of a decision or an approval,
 // with the risk as far as it is known.
-func (j *Judge) asked(ctx context.Context, tenant, id string) (GateDecision, Risk, error) {
+func (j *hindsight) asked(ctx context.Context, tenant, id string) (GateDecision, Risk, error) {
 	approval, decision := id, ""
 	if !strings.HasPrefix(id, core.ApprovalPrefix+"_") {
-		d, err := j.Decision(ctx, tenant, id)
+		d, err := j.decisions.Decision(ctx, tenant, id)
 		if err != nil || d.ApprovalID == "" {
 			return d, "", err
 		}
 		approval, decision = d.ApprovalID, id
 	}
-	a, err := j.Approval(ctx, tenant, approval)
+	a, err := j.approvals.Approval(ctx, tenant, approval)
 	if err != nil {
 		return GateDecision{}, "", err
 	}
@@ -184,7 +184,7 @@ func (j *Judge) asked(ctx context.Context, tenant, id string) (GateDecision, Ris
 }
 
 // rulingOf is the policy of a version, as far as it is kept; nil when not.
-func (j *Judge) rulingOf(ctx context.Context, tenant, version string) (*ruling, error) {
+func (j *policies) rulingOf(ctx context.Context, tenant, version string) (*ruling, error) {
 	for _, of := range []*ruling{j.ruling(ctx, tenant), j.base()} {
 		if of.version == version {
 			return of, nil
@@ -207,7 +207,7 @@ func (j *Judge) rulingOf(ctx context.Context, tenant, version string) (*ruling, 
 }
 
 // traced adds what a rule read to an explanation.
-func (j *Judge) traced(e *Explanation, of *ruling, v *Verdict, tr *trace) {
+func (j *policies) traced(e *Explanation, of *ruling, v *Verdict, tr *trace) {
 	last := tr.rule
 	if last == nil || last.ID != v.RuleID || v.program {
 		e.Tried = tr.tried
@@ -232,7 +232,7 @@ type Standing struct {
 }
 
 // Standing says what rules now.
-func (j *Judge) Standing(ctx context.Context, tenant string) (Standing, error) {
+func (j *policies) Standing(ctx context.Context, tenant string) (Standing, error) {
 	terms, err := j.Terms(ctx, tenant)
 	of := j.ruling(ctx, tenant)
 	s := Standing{PolicyID: cmp.Or(of.policyID, BasePolicy), Name: of.name, Version: of.version, Rules: of.rules(), Terms: terms}
@@ -248,7 +248,7 @@ func (j *Judge) Standing(ctx context.Context, tenant string) (Standing, error) {
 }
 
 // TryCases runs a policy's cases as real decisions are made, and keeps nothing.
-func (j *Judge) TryCases(ctx context.Context, by core.Caller, id string) ([]CaseResult, TestsSummary, error) {
+func (j *policies) TryCases(ctx context.Context, by core.Caller, id string) ([]CaseResult, TestsSummary, error) {
 	of, d, err := j.onTrial(ctx, by, id)
 	if err != nil {
 		return nil, TestsSummary{}, err

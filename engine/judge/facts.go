@@ -158,14 +158,14 @@ func (f *facts) resolve(name string) (any, bool) {
 
 func (f *facts) effectList() ref.Val {
 	if f.effects == nil {
-		f.effects = wordList(f.t.effects.of(&f.ask.Action))
+		f.effects = wordList(f.t.does(&f.ask.Action))
 	}
 	return f.effects
 }
 
 func (f *facts) topicList() ref.Val {
 	if f.topics == nil {
-		f.topics = wordList(f.t.topics.in(f.ask.Text))
+		f.topics = wordList(f.t.topics.In(f.ask.Text))
 	}
 	return f.topics
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
-	"swarmdeck/engine/record"
 )
 
 // ErrStale means the rules changed, or an always rule ran out, since Evaluate:
@@ -73,32 +73,17 @@ type Options struct {
 }
 
 // Judge decides, records and waits for answers. Its methods may be called
-// from any goroutine.
+// from any goroutine. It is made of parts, each with what it keeps; one calls
+// those before it alone.
 type Judge struct {
-	ledger     *audit.Ledger
-	table      func() *table
-	deadlines  map[Risk]time.Duration
-	evaluation time.Duration
-	contents   Contents
-	people     People
-	around     Surroundings
-	health     *health.Troubles
-
-	owners    map[Gate]Settler
-	voids     []func(tenant, approval string)
-	programs  Programs
-	book      Book
-	past      History
-	rulings   perTenant[ruling]
-	versions  versions
-	approvals record.Table[Approval]
-	live      record.Mirror[Approval] // those that are open
-	decisions record.Table[decisionRow]
-	policies  record.Table[Policy]
-	rules     record.Table[Rule]
-	always    perTenant[ruleSet]
-	loop      *loop.Loop        // nil without a ledger
-	failed    map[string]*retry // of the loop alone, by approval
+	*policies  // which rules decide, and what
+	*standing  // the rules that stand in for a person
+	*decisions // what was decided
+	*approvals // what waits for a person, and what came of it
+	*cards     // what a person is shown
+	*hindsight // what past decisions were about
+	*answers   // what a person says
+	*grants    // rules that are asked for in advance
 }
 
 // defaultTable loads the embedded rules when they are first needed, for all judges: a
@@ -121,63 +106,76 @@ func New(opt Options) (*Judge, error) {
 		}
 		load = func() *table { return t }
 	}
-	j := &Judge{
-		ledger: opt.Ledger, table: load, evaluation: opt.Evaluation, contents: opt.Contents, people: opt.People, health: opt.Health,
-		owners: map[Gate]Settler{}, failed: map[string]*retry{}, programs: opt.Programs, book: opt.Book,
-		deadlines: map[Risk]time.Duration{
-			Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute,
-		},
+	l := ledger{opt.Ledger}
+	p := &policies{ledger: l, table: load, evaluation: cmp.Or(opt.Evaluation, 2*time.Second), programs: opt.Programs, book: opt.Book}
+	rules := &standing{ledger: l, policies: p}
+	d := &decisions{ledger: l, policies: p}
+	a := &approvals{
+		ledger: l, policies: p, standing: rules, decisions: d, health: opt.Health, waits: waits{open: map[[2]string]*waiter{}},
+		deadlines: map[Risk]time.Duration{Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute},
 	}
-	for risk, d := range opt.Deadlines {
+	for risk, left := range opt.Deadlines {
 		if !risk.valid() {
 			return nil, core.Invalid("deadlines", risk, "low, medium, high, critical")
 		}
-		if d < time.Second || d > maxDefer {
-			return nil, core.Invalid("deadlines."+string(risk), d, "1s-24h")
+		if left < time.Second || left > maxDefer {
+			return nil, core.Invalid("deadlines."+string(risk), left, "1s-24h")
 		}
-		j.deadlines[risk] = d
+		a.deadlines[risk] = left
 	}
-	if j.evaluation == 0 {
-		j.evaluation = 2 * time.Second
+	shown := &cards{approvals: a, contents: opt.Contents}
+	made := &proposals{ledger: l, policies: p, approvals: a}
+	said := &answers{
+		ledger: l, policies: p, standing: rules, decisions: d, approvals: a, cards: shown, proposals: made, people: opt.People,
+		owners: map[Gate]Settler{GateGrant: grantSettler{made}}, awaited: map[Gate]bool{}, failed: map[string]*retry{},
 	}
-	j.owners[GateGrant] = grantSettler{j}
-	j.live.Keep = func(a *Approval) bool { return a.Status == Open }
-	j.versions.init()
-	j.approvals, j.decisions, j.policies, j.rules = j.approvalKind(), j.decisionKind(), j.policyKind(), j.ruleKind()
-	if j.ledger != nil { // without one it only explains
-		j.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: j.ledger.Clock(), Tenants: opt.Tenants, Pass: j.sweep})
-		j.ledger.Register(j.approvals.Auditable(), j.decisions.Auditable(), j.rules.Auditable(), j.policies.Auditable(), termsRecords{}, rulesRecords{})
+	a.live.Keep = func(a *Approval) bool { return a.Status == Open }
+	p.kind, rules.kind, d.kind, a.kind = p.policyKind(), rules.ruleKind(a.eraseRule), d.decisionKind(a.eraseDecision), a.approvalKind()
+	if opt.Ledger != nil { // without one it only explains
+		said.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: l.Clock(), Tenants: opt.Tenants, Pass: said.sweep})
+		a.ring = said.loop.Ring
+		l.Register(a.kind.Auditable(), d.kind.Auditable(), rules.kind.Auditable(), p.kind.Auditable(), termsRecords{}, rulesRecords{})
 	}
-	return j, nil
+	return &Judge{p, rules, d, a, shown, &hindsight{l, p, d, a}, said, &grants{l, p, a, made}}, nil
 }
 
-// Own names the owner of a gate. Call it before Run, once per gate. An
-// approval of a gate without an owner can be denied but never approved.
-func (j *Judge) Own(g Gate, s Settler) { j.owners[g] = s }
-
-// FollowVoids adds who hears of each approval that became void, after its
-// commit. Call it before Run.
-func (j *Judge) FollowVoids(hear func(tenant, approval string)) { j.voids = append(j.voids, hear) }
-
-// PolicyVersion is the digest of the tenant's active policy.
-func (j *Judge) PolicyVersion(tenant string) string {
-	return j.ruling(context.Background(), tenant).version
-}
-
-// Policy is the tenant's active policy as canonical JSON, with its version.
-// It must not be modified.
-func (j *Judge) Policy(tenant string) (version string, source core.Raw) {
-	r := j.ruling(context.Background(), tenant)
-	return r.version, r.source
-}
+// ledger is the one that all parts write to.
+type ledger struct{ *audit.Ledger }
 
 // change is a transaction of the judge's own. A refusal says by itself what it
 // is about; any other error is wrapped with what was attempted.
-func (j *Judge) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
-	err := j.ledger.Update(ctx, by, fn)
+func (l ledger) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
+	err := l.Update(ctx, by, fn)
 	var refused *core.Error
 	if err == nil || errors.As(err, &refused) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// guarded is change, and audits what it refuses with DENIED.
+func (l ledger) guarded(ctx context.Context, by core.Caller, what, subject, id string, fn func(*audit.Tx) error) error {
+	err := l.change(ctx, by, what, fn)
+	if errors.Is(err, core.Kind(core.Denied)) {
+		return l.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: id}, err)
+	}
+	return err
+}
+
+// operator refuses, and audits, whoever is none and wants what only they may.
+func (l ledger) operator(ctx context.Context, by core.Caller, subject, id, what string) error {
+	if by.Kind == core.Operator && by.Name != "" {
+		return nil
+	}
+	cause := core.Errorf(core.Denied, "%s %s: only an operator may %s; %s %q may not", subject, id, what, by.Kind, by.Name)
+	return l.Refuse(ctx, by, audit.Entry{Type: subject + ".refused", Subject: subject, ID: core.ClipTo(id, 128)}, cause)
+}
+
+// local refuses, and audits, an id of another tenant.
+func (l ledger) local(ctx context.Context, by core.Caller, prefix, subject, id string) error {
+	_, err := core.LocalSeq(prefix, by.Tenant, id)
+	if errors.Is(err, core.ErrForeign) {
+		return l.Refuse(ctx, by, audit.Entry{Type: "tenant.violation", Subject: subject, ID: id}, err)
+	}
+	return err
 }

@@ -17,17 +17,17 @@ import (
 )
 
 // Approval returns one approval.
-func (j *Judge) Approval(ctx context.Context, tenant, id string) (Approval, error) {
-	if err := j.local(ctx, core.Self(tenant, "judge"), core.ApprovalPrefix, "approval", id); err != nil {
+func (j *approvals) Approval(ctx context.Context, tenant, id string) (Approval, error) {
+	if err := j.ledger.local(ctx, core.Self(tenant, "judge"), core.ApprovalPrefix, "approval", id); err != nil {
 		return Approval{}, err
 	}
-	return record.Value(j.approvals.Get(ctx, tenant, id))
+	return record.Value(j.kind.Get(ctx, tenant, id))
 }
 
 // ApprovalIn is Approval inside a transaction, of an id that is known to be the
 // tenant's.
-func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
-	a, err := j.approvals.Need(tx, id)
+func (j *approvals) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
+	a, err := j.kind.Need(tx, id)
 	if err != nil {
 		return Approval{}, err
 	}
@@ -36,8 +36,8 @@ func (j *Judge) ApprovalIn(tx *audit.Tx, id string) (Approval, error) {
 
 // DecisionIn is Decision inside a transaction, of an id that is known to be the tenant's;
 // nil of one that left.
-func (j *Judge) DecisionIn(tx *audit.Tx, id string) (*GateDecision, error) {
-	row, err := j.decisions.At(tx, keyOf(id))
+func (j *decisions) DecisionIn(tx *audit.Tx, id string) (*GateDecision, error) {
+	row, err := j.kind.At(tx, keyOf(id))
 	if err != nil || row == nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (j *Judge) DecisionIn(tx *audit.Tx, id string) (*GateDecision, error) {
 }
 
 // Open lists the open approvals, oldest first, deferred ones too.
-func (j *Judge) Open(ctx context.Context, tenant string) ([]Approval, error) {
+func (j *approvals) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	var out []Approval
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		open, err := j.openIn(tx)
@@ -76,7 +76,7 @@ func MoreUrgent(a, b *Approval) int {
 }
 
 // Urgent lists the open approvals, the most urgent first. Filter is as for Approvals.
-func (j *Judge) Urgent(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
+func (j *approvals) Urgent(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
 	f, err := f.Check()
 	if err != nil {
 		return core.Page[Approval]{}, err
@@ -103,11 +103,11 @@ func (a *Approval) matches(f core.Filter) bool {
 
 // Live are a tenant's open approvals by id, from memory. Neither they nor the map
 // may be modified.
-func (j *Judge) Live(tenant string) map[string]*Approval { return j.live.Of(tenant) }
+func (j *approvals) Live(tenant string) map[string]*Approval { return j.live.Of(tenant) }
 
 // Read takes over the open approvals that are on disk of a tenant, before
 // anything of it changes.
-func (j *Judge) Read(ctx context.Context, tenant string) error {
+func (j *approvals) Read(ctx context.Context, tenant string) error {
 	return j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		open, err := j.openIn(tx)
 		for _, a := range open {
@@ -120,7 +120,7 @@ func (j *Judge) Read(ctx context.Context, tenant string) error {
 // Approvals lists approvals newest first, open ones alone by urgency. Filter.Status is an ApprovalStatus,
 // Kind the action's kind, Agent the agent that would act, Match a part of the
 // id, intent, arguments, requester or answer.
-func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
+func (j *approvals) Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
 	if ApprovalStatus(f.Status) == Open {
 		return j.Urgent(ctx, tenant, f)
 	}
@@ -128,17 +128,17 @@ func (j *Judge) Approvals(ctx context.Context, tenant string, f core.Filter) (co
 	if err != nil {
 		return core.Page[Approval]{}, err
 	}
-	return record.Paged(j.approvals.Find(ctx, tenant, q))
+	return record.Paged(j.kind.Find(ctx, tenant, q))
 }
 
 // Decision returns one decision.
-func (j *Judge) Decision(ctx context.Context, tenant, id string) (GateDecision, error) {
-	if err := j.local(ctx, core.Self(tenant, "judge"), core.DecisionPrefix, "decision", id); err != nil {
+func (j *decisions) Decision(ctx context.Context, tenant, id string) (GateDecision, error) {
+	if err := j.ledger.local(ctx, core.Self(tenant, "judge"), core.DecisionPrefix, "decision", id); err != nil {
 		return GateDecision{}, err
 	}
 	var out GateDecision
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		row, err := j.decisions.At(tx, keyOf(id))
+		row, err := j.kind.At(tx, keyOf(id))
 		if err == nil && row == nil {
 			err = core.Missing("decision", id)
 		}
@@ -152,7 +152,7 @@ func (j *Judge) Decision(ctx context.Context, tenant, id string) (GateDecision, 
 
 // Decisions lists decisions newest first. Filter.Status is a Decision, Kind
 // the action's kind, Match a part of the id, reason, rule, rationale or names.
-func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[GateDecision], error) {
+func (j *decisions) Decisions(ctx context.Context, tenant string, f core.Filter) (core.Page[GateDecision], error) {
 	var none core.Page[GateDecision]
 	q, err := queryOf[decisionRow](f)
 	if err != nil {
@@ -176,7 +176,7 @@ func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (co
 					f.Finds(d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID), err
 			}
 		}
-		page, err = j.decisions.Page(ctx, tx, q)
+		page, err = j.kind.Page(ctx, tx, q)
 		for _, r := range page.Items {
 			d, bad := j.decision(tx.Tx, r)
 			items, err = append(items, d), errors.Join(err, bad)
@@ -188,13 +188,13 @@ func (j *Judge) Decisions(ctx context.Context, tenant string, f core.Filter) (co
 
 // Past returns the newest n answered approvals of the same shape (gate, kind,
 // program, agent), without a itself.
-func (j *Judge) Past(ctx context.Context, tenant string, a Approval, n int) ([]Approval, error) {
+func (j *approvals) Past(ctx context.Context, tenant string, a Approval, n int) ([]Approval, error) {
 	if n < 1 || n > core.MaxPageSize {
 		return nil, core.Invalid("n", n, "1-100")
 	}
 	var out []Approval
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		page, err := j.approvals.Page(ctx, tx, record.Query[*Approval]{
+		page, err := j.kind.Page(ctx, tx, record.Query[*Approval]{
 			Filter: core.Filter{Page: 1, Size: n + 1}, Along: approvalShape, Word: a.shape(),
 		})
 		for _, past := range page.Items {
@@ -243,7 +243,7 @@ const endedSlice = 2000
 // Ended calls fn with the approvals that were answered or expired at or after
 // since, the newest asked first; voided ones are not among them. It looks at
 // most (1 or more) approvals and reports whether those were all there are.
-func (j *Judge) Ended(ctx context.Context, tenant string, since time.Time, most int, fn func(*Approval)) (all bool, err error) {
+func (j *approvals) Ended(ctx context.Context, tenant string, since time.Time, most int, fn func(*Approval)) (all bool, err error) {
 	// None waits longer than maxOpen: older asks have ended before.
 	oldest := since.Add(-maxOpen)
 	below := uint64(math.MaxUint64)
@@ -277,11 +277,11 @@ func (j *Judge) Ended(ctx context.Context, tenant string, since time.Time, most 
 
 // newest visits the approvals below a number, the newest first, until visit
 // returns false.
-func (j *Judge) newest(tx *audit.Tx, below uint64, visit func(number uint64, a *Approval) bool) error {
-	n := j.approvals.Newest(tx)
-	gone := n - uint64(j.approvals.Count(tx))
+func (j *approvals) newest(tx *audit.Tx, below uint64, visit func(number uint64, a *Approval) bool) error {
+	n := j.kind.Newest(tx)
+	gone := n - uint64(j.kind.Count(tx))
 	for n = min(n, below-1); n > gone; n-- {
-		a, err := j.approvals.At(tx, record.Seq(n))
+		a, err := j.kind.At(tx, record.Seq(n))
 		if err != nil {
 			return err
 		}

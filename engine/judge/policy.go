@@ -84,8 +84,8 @@ func digestOf(data []byte) string {
 }
 
 // savePolicy writes a policy with its audit event.
-func (j *Judge) savePolicy(tx *audit.Tx, p *Policy, event string, detail any) error {
-	return j.policies.Keep(tx, record.Event{Type: event, Detail: detail}, p)
+func (j *policies) savePolicy(tx *audit.Tx, p *Policy, event string, detail any) error {
+	return j.kind.Keep(tx, record.Event{Type: event, Detail: detail}, p)
 }
 
 // part reads a policy's source or its cases, and refuses what was changed.
@@ -105,7 +105,7 @@ type PolicyDetail struct {
 }
 
 // basePolicy is the embedded policy: it rules where no other does.
-func (j *Judge) basePolicy(ctx context.Context, tenant string) (PolicyDetail, error) {
+func (j *policies) basePolicy(ctx context.Context, tenant string) (PolicyDetail, error) {
 	of := j.base()
 	base := Policy{TenantID: tenant, PolicyID: BasePolicy, Kind: KindRules, Status: PolicyActive, Name: of.name, Version: of.version, SourceDigest: digestOf(DefaultPolicy())}
 	all, err := j.Policies(ctx, tenant)
@@ -117,16 +117,16 @@ func (j *Judge) basePolicy(ctx context.Context, tenant string) (PolicyDetail, er
 
 // GetPolicy returns one policy of the tenant with its source and cases; of
 // BasePolicy the embedded rules.
-func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail, error) {
+func (j *policies) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail, error) {
 	var out PolicyDetail
 	if id == BasePolicy {
 		return j.basePolicy(ctx, tenant)
 	}
-	if err := j.local(ctx, core.Self(tenant, "judge"), core.PolicyPrefix, "policy", id); err != nil {
+	if err := j.ledger.local(ctx, core.Self(tenant, "judge"), core.PolicyPrefix, "policy", id); err != nil {
 		return out, err
 	}
 	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		p, err := j.policies.Need(tx, id)
+		p, err := j.kind.Need(tx, id)
 		if err != nil {
 			return err
 		}
@@ -139,8 +139,8 @@ func (j *Judge) GetPolicy(ctx context.Context, tenant, id string) (PolicyDetail,
 }
 
 // Policies lists a tenant's policies, newest first.
-func (j *Judge) Policies(ctx context.Context, tenant string) ([]Policy, error) {
-	all, err := record.Values(j.policies.List(ctx, tenant))
+func (j *policies) Policies(ctx context.Context, tenant string) ([]Policy, error) {
+	all, err := record.Values(j.kind.List(ctx, tenant))
 	if err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}
@@ -210,13 +210,13 @@ func backtested(rep BacktestReport) PolicyStep {
 }
 
 // PolicySteps grows with each step that a policy of the tenant takes.
-func (j *Judge) PolicySteps(tenant string) int {
+func (j *policies) PolicySteps(tenant string) int {
 	_, n := j.rulings.get(tenant)
 	return n
 }
 
 // tell tells the record, and who watches, of a step.
-func (j *Judge) tell(tx *audit.Tx, p *Policy, step PolicyStep) error {
+func (j *policies) tell(tx *audit.Tx, p *Policy, step PolicyStep) error {
 	tenant := tx.Tenant()
 	tx.OnCommit(func() { j.rulings.change(tenant, func(same *ruling) *ruling { return same }) })
 	if j.book == nil {

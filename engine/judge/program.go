@@ -72,37 +72,26 @@ const (
 // ParseReply reads a program's answer. Unknown and missing fields, trailing
 // output and values outside their enum or range are errors.
 func ParseReply(out []byte) (Reply, error) {
-	var in struct {
-		Decision   *string  `json:"decision"`
-		ReasonCode *string  `json:"reason_code"`
-		Confidence *float64 `json:"confidence"`
-		Rationale  *string  `json:"rationale"`
-		RuleID     *string  `json:"rule_id"`
-	}
+	const absent = "\x00"
+	r := Reply{Decision: absent, ReasonCode: absent, Rationale: absent, RuleID: absent}
 	if len(out) > MaxAnswer {
 		return Reply{}, fmt.Errorf("the answer is longer than %d bytes", MaxAnswer)
 	}
 	if len(strings.TrimSpace(string(out))) == 0 {
 		return Reply{}, errors.New("it answered nothing")
 	}
-	if err := core.Decode(out, &in); err != nil {
+	if err := core.Decode(out, &r); err != nil {
 		return Reply{}, fmt.Errorf("read the answer: %w", err)
 	}
 	switch {
-	case in.Decision == nil:
+	case r.Decision == absent:
 		return Reply{}, errors.New("decision: missing")
-	case in.ReasonCode == nil:
+	case r.ReasonCode == absent:
 		return Reply{}, errors.New("reason_code: missing")
-	case in.Confidence == nil:
+	case r.Confidence == nil:
 		return Reply{}, errors.New("confidence: missing")
-	case in.Rationale == nil:
+	case r.Rationale == absent:
 		return Reply{}, errors.New("rationale: missing")
-	}
-	r := Reply{Decision: *in.Decision, ReasonCode: *in.ReasonCode, Confidence: in.Confidence, Rationale: *in.Rationale}
-	if in.RuleID != nil {
-		r.RuleID = *in.RuleID
-	}
-	switch {
 	case !isWord(r.Decision):
 		return Reply{}, core.Invalid("decision", r.Decision, replyWords)
 	case !reasonName().MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy."):
@@ -111,7 +100,9 @@ func ParseReply(out []byte) (Reply, error) {
 		return Reply{}, core.Invalid("confidence", *r.Confidence, "0-1")
 	case len(r.Rationale) > maxRationale:
 		return Reply{}, core.Invalid("rationale", r.Rationale, fmt.Sprintf("at most %d bytes", maxRationale))
-	case in.RuleID != nil && !ruleName().MatchString(r.RuleID):
+	case r.RuleID == absent:
+		r.RuleID = ""
+	case !ruleName().MatchString(r.RuleID):
 		return Reply{}, core.Invalid("rule_id", r.RuleID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
 	}
 	return r, nil
@@ -254,7 +245,7 @@ func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
 		Schema: 1, TenantID: tenant, TraceID: a.TraceID, TaskID: a.TaskID,
 		Action: InputAction{
 			Server: a.Action.Server, Tool: a.Action.Tool, CallID: a.Action.CallID, Args: args, Kind: a.Action.Kind,
-			Risk: claimed(a.Risk), Intent: strings.ToValidUTF8(a.Intent, "\uFFFD"), Effects: base.effects.of(&a.Action),
+			Risk: claimed(a.Risk), Intent: strings.ToValidUTF8(a.Intent, "\uFFFD"), Effects: base.does(&a.Action),
 		},
 		Agent: InputAgent{Name: a.Agent.Name, Role: a.Agent.Role, Project: a.Agent.Project, Profile: a.Agent.Profile},
 		Context: InputContext{
@@ -264,7 +255,7 @@ func (r *ruling) input(base *table, tenant string, a *Ask) []byte {
 		Name: name, Arguments: args,
 	}
 	if a.Gate == GateResult {
-		in.Result = &InputResult{Confidence: a.Confidence, Text: strings.ToValidUTF8(a.Text, "\uFFFD"), Topics: base.topics.in(a.Text), LastTry: a.LastTry}
+		in.Result = &InputResult{Confidence: a.Confidence, Text: strings.ToValidUTF8(a.Text, "\uFFFD"), Topics: base.topics.In(a.Text), LastTry: a.LastTry}
 	}
 	doc, err := core.Encode(in)
 	if err != nil { // a program that reads nothing says nothing, and a person is asked

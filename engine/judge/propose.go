@@ -35,15 +35,15 @@ type Proposal struct {
 
 // Propose keeps a policy, which rules nothing yet. Agents may propose. The
 // same policy with the same cases, as long as it is a proposal, is not kept twice.
-func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Policy, error) {
+func (j *policies) Propose(ctx context.Context, by core.Caller, in Proposal) (Policy, error) {
 	p, _, err := j.draft(ctx, by, in)
 	if err != nil {
 		return p, err
 	}
-	err = j.change(ctx, by, "propose a policy", func(tx *audit.Tx) error {
+	err = j.ledger.change(ctx, by, "propose a policy", func(tx *audit.Tx) error {
 		live := 0
 		var same *Policy
-		if err := j.policies.Each(tx, func(old *Policy) error {
+		if err := j.kind.Each(tx, func(old *Policy) error {
 			if old.Status == PolicyProposed {
 				live++
 				if old.Version == p.Version && old.CasesDigest == p.CasesDigest && old.Name == p.Name {
@@ -61,7 +61,7 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 		if live >= maxProposals {
 			return core.Errorf(core.Conflict, "propose a policy: %d proposals wait already; withdraw some", live)
 		}
-		n := j.policies.Next(tx)
+		n := j.kind.Next(tx)
 		p.PolicyID = core.NewID(core.PolicyPrefix, tx.Tenant(), n)
 		if err := errors.Join(policySources.Put(tx, record.Seq(n), in.Source), policyCases.Put(tx, record.Seq(n), in.Cases)); err != nil {
 			return err
@@ -75,7 +75,7 @@ func (j *Judge) Propose(ctx context.Context, by core.Caller, in Proposal) (Polic
 }
 
 // draft reads and compiles a proposal.
-func (j *Judge) draft(ctx context.Context, by core.Caller, in Proposal) (Policy, *ruling, error) {
+func (j *policies) draft(ctx context.Context, by core.Caller, in Proposal) (Policy, *ruling, error) {
 	p := Policy{
 		TenantID: by.Tenant, Kind: in.Kind, Status: PolicyProposed, Name: in.Name, SourceDigest: digestOf(in.Source),
 		CasesDigest: digestOf(in.Cases), Interpreter: slices.Clone(in.Interpreter), Serve: in.Serve, Gates: slices.Clone(in.Gates),
@@ -145,21 +145,19 @@ func checkProposal(p *Policy, source []byte) error {
 
 // Withdraw takes a proposal back: an operator any, an agent its own. The
 // active policy is ended by another one, or by RestoreBase.
-func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy, error) {
-	if err := j.local(ctx, by, core.PolicyPrefix, "policy", id); err != nil {
+func (j *policies) Withdraw(ctx context.Context, by core.Caller, id string) (Policy, error) {
+	if err := j.ledger.local(ctx, by, core.PolicyPrefix, "policy", id); err != nil {
 		return Policy{}, err
 	}
 	var out Policy
-	var denied error
-	err := j.change(ctx, by, "withdraw policy "+id, func(tx *audit.Tx) error {
-		p, err := j.policies.Need(tx, id)
+	err := j.ledger.guarded(ctx, by, "withdraw policy "+id, "policy", id, func(tx *audit.Tx) error {
+		p, err := j.kind.Need(tx, id)
 		if err != nil {
 			return err
 		}
 		switch own := p.ProposedBy == by.Name && p.ProposedKind == by.Kind; {
 		case by.Kind != core.Operator && !own:
-			denied = core.Errorf(core.Denied, "policy %s: only an operator or who proposed it may withdraw it", id)
-			return denied
+			return core.Errorf(core.Denied, "policy %s: only an operator or who proposed it may withdraw it", id)
 		case p.Status == PolicyWithdrawn:
 			out = *p
 			return nil
@@ -173,9 +171,6 @@ func (j *Judge) Withdraw(ctx context.Context, by core.Caller, id string) (Policy
 		}
 		return j.tell(tx, &out, PolicyStep{Did: DidWithdraw})
 	})
-	if denied != nil {
-		return Policy{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "policy.refused", Subject: "policy", ID: id}, denied)
-	}
 	return out, err
 }
 
@@ -188,7 +183,7 @@ func (in *Proposal) same(p *Policy) bool {
 // Apply proposes a policy and activates it, unless just this one rules already.
 // It says what was done: unchanged, created, or, where the tenant wants two
 // persons and this is the first, proposed.
-func (j *Judge) Apply(ctx context.Context, by core.Caller, in Proposal) (Policy, string, error) {
+func (j *policies) Apply(ctx context.Context, by core.Caller, in Proposal) (Policy, string, error) {
 	all, err := j.Policies(ctx, by.Tenant)
 	if err != nil {
 		return Policy{}, "", err
@@ -223,7 +218,7 @@ func applied(p *Policy) string {
 // is read and compiled, and its cases are run. The tenant need not be there
 // yet. Of an error the details "in" (source, tests) and "line" say where it
 // stands, as far as that is known.
-func (j *Judge) CheckApply(ctx context.Context, by core.Caller, in Proposal) error {
+func (j *policies) CheckApply(ctx context.Context, by core.Caller, in Proposal) error {
 	if by.Kind != core.Operator {
 		return core.Errorf(core.Denied, "policy: only an operator may activate one; %s %q may not", by.Kind, by.Name)
 	}
@@ -233,7 +228,7 @@ func (j *Judge) CheckApply(ctx context.Context, by core.Caller, in Proposal) err
 		if terms, err = readTerms(tx.Tx); err != nil {
 			return err
 		}
-		return j.policies.Each(tx, func(p *Policy) error {
+		return j.kind.Each(tx, func(p *Policy) error {
 			rules = rules || p.Status == PolicyActive && in.same(p)
 			return nil
 		})

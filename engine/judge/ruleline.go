@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge/effect"
 )
 
 // An always rule is one line that a person reads before they give it, and it matches
@@ -34,9 +35,6 @@ const (
 	maxValue = 160 // bytes of one value; what is longer is named by its sha256
 	maxLine  = 600 // bytes of all arguments; as above
 )
-
-// commandKeys are the names of arguments that are a command line, or a part of one.
-var commandKeys = []string{"argv", "command", "cmd", "script", "code"}
 
 // under is the place of a member or an element of what stands at a place.
 func under(place, name string) string {
@@ -132,7 +130,7 @@ func holdsCommand(v any) bool {
 		return slices.ContainsFunc(v, holdsCommand)
 	case map[string]any:
 		for name, value := range v {
-			if slices.Contains(commandKeys, name) || holdsCommand(value) {
+			if slices.Contains(effect.CommandKeys, name) || holdsCommand(value) {
 				return true
 			}
 		}
@@ -190,7 +188,7 @@ func values(args core.Raw) any {
 
 // widens refuses places that may not hold anything: what the arguments don't have, the
 // text of a command, and of a command anything but words after its program.
-func (c *classifier) widens(a *Action, places []string) error {
+func widens(c *effect.Classifier, a *Action, places []string) error {
 	all, called := calledWith[a.Kind]
 	for _, place := range places {
 		refuse := func(why string) error {
@@ -205,13 +203,13 @@ func (c *classifier) widens(a *Action, places []string) error {
 			if len(parts) != 2 || parts[0] != "argv" || err != nil || n < 1 {
 				return refuse("may not be any: of a command only words after its program, such as argv.2 or argv.2+, and files")
 			}
-			if name := path0(program(a)); c.shells[name] || c.wrappers[name] != nil || name == "find" {
+			if name := path0(program(a)); c.Runs(name) {
 				return refuse("may not be any: " + name + " runs what its words say")
 			}
 		case a.Kind == "agent.prompt" && place == "message":
 		case !called:
 			return refuse("may not be any: an action of kind " + a.Kind + " is approved as it is")
-		case slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(commandKeys, p) }):
+		case slices.ContainsFunc(parts, func(p string) bool { return slices.Contains(effect.CommandKeys, p) }):
 			return refuse("may not be any: it is what runs")
 		case all != "" && parts[0] != all && place != placeAll:
 			return refuse("may not be any: only what is below " + all)

@@ -7,12 +7,36 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
+
+// policies say which rules decide in a tenant, and what they decide.
+type policies struct {
+	ledger     ledger
+	table      func() *table // the base
+	evaluation time.Duration // the longest one evaluation may take
+	programs   Programs      // nil runs none
+	book       Book          // nil keeps none
+	rulings    perTenant[ruling]
+	kind       record.Table[Policy]
+}
+
+// PolicyVersion is the digest of the tenant's active policy.
+func (j *policies) PolicyVersion(tenant string) string {
+	return j.ruling(context.Background(), tenant).version
+}
+
+// Policy is the tenant's active policy as canonical JSON, with its version.
+// It must not be modified.
+func (j *policies) Policy(tenant string) (version string, source core.Raw) {
+	r := j.ruling(context.Background(), tenant)
+	return r.version, r.source
+}
 
 // ruling is what decides in a tenant: the base policy, or the tenant's own
 // above the base's deny rules. It never changes.
@@ -70,14 +94,14 @@ func (r *ruling) without(off []string) (*ruling, error) {
 }
 
 // base is the ruling of a tenant without a policy of its own.
-func (j *Judge) base() *ruling {
+func (j *policies) base() *ruling {
 	t := j.table()
 	return &ruling{version: t.version, source: t.source, name: t.file.Name, table: t}
 }
 
 // compilePolicy makes a ruling of a policy. Its version covers all that
 // decides: the source, how it is run, and the base below it.
-func (j *Judge) compilePolicy(p *Policy, source []byte) (*ruling, error) {
+func (j *policies) compilePolicy(p *Policy, source []byte) (*ruling, error) {
 	base := j.table()
 	r := &ruling{name: p.Name, policyID: p.PolicyID, digest: p.SourceDigest, table: base, gates: p.Gates}
 	var doc any
@@ -94,11 +118,11 @@ func (j *Judge) compilePolicy(p *Policy, source []byte) (*ruling, error) {
 			Source      string     `json:"source"`
 		}{base.version, p.Kind, p.Name, p.Interpreter, p.Serve, p.Gates, p.SourceDigest, string(source)}
 	} else {
-		file, err := parseTable(source)
+		file := tableFile{Lists: base.file.Lists, Topics: base.file.Topics} // for those that it leaves out
+		err := file.parse(source)
 		if err != nil {
 			return nil, err
 		}
-		file.inherit(&base.file)
 		if r.table, err = newTable(file); err != nil {
 			return nil, err
 		}
@@ -124,33 +148,13 @@ func (j *Judge) compilePolicy(p *Policy, source []byte) (*ruling, error) {
 }
 
 // rest ends what a ruling keeps running, unless it rules.
-func (j *Judge) rest(tenant string, of *ruling) {
+func (j *policies) rest(tenant string, of *ruling) {
 	if of == nil || of.program == nil || j.programs == nil {
 		return
 	}
 	if now, _ := j.rulings.get(tenant); now == nil || now.version != of.version {
 		j.programs.Release(of.program)
 	}
-}
-
-// inherit takes each list that a policy leaves out from the base.
-func (f *tableFile) inherit(base *tableFile) {
-	f.Commands = or(f.Commands, base.Commands)
-	f.Wrappers = or(f.Wrappers, base.Wrappers)
-	f.Shells = or(f.Shells, base.Shells)
-	f.SystemDirs = or(f.SystemDirs, base.SystemDirs)
-	f.Roots = or(f.Roots, base.Roots)
-	f.Devices = or(f.Devices, base.Devices)
-	f.SecretPaths = or(f.SecretPaths, base.SecretPaths)
-	f.Tools = or(f.Tools, base.Tools)
-	f.Topics = or(f.Topics, base.Topics)
-}
-
-func or[T any](own, base []T) []T {
-	if own == nil {
-		return base
-	}
-	return own
 }
 
 // perTenant holds in memory what follows from a tenant's records. Its zero value
@@ -209,7 +213,7 @@ func (c *perTenant[V]) set(tenant string, v *V) {
 
 // ruling is the tenant's active policy. It never fails: a policy that can't be
 // read leaves everything to a person.
-func (j *Judge) ruling(ctx context.Context, tenant string) *ruling {
+func (j *policies) ruling(ctx context.Context, tenant string) *ruling {
 	if r, _ := j.rulings.get(tenant); r != nil {
 		return r
 	}
@@ -217,8 +221,8 @@ func (j *Judge) ruling(ctx context.Context, tenant string) *ruling {
 }
 
 // learn is ruling of a tenant that none is in mind of.
-func (j *Judge) learn(ctx context.Context, tenant string) *ruling {
-	if j.ledger == nil {
+func (j *policies) learn(ctx context.Context, tenant string) *ruling {
+	if j.ledger.Ledger == nil {
 		return j.base()
 	}
 	r, err := j.rulings.load(tenant, func() (r *ruling, err error) {
@@ -238,7 +242,7 @@ func (j *Judge) learn(ctx context.Context, tenant string) *ruling {
 }
 
 // rulingIn is ruling within a transaction.
-func (j *Judge) rulingIn(tx *audit.Tx) *ruling {
+func (j *policies) rulingIn(tx *audit.Tx) *ruling {
 	if r, _ := j.rulings.get(tx.Tenant()); r != nil {
 		return r
 	}
@@ -250,7 +254,7 @@ func (j *Judge) rulingIn(tx *audit.Tx) *ruling {
 }
 
 // readRuling compiles the policy that the store says is active.
-func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
+func (j *policies) readRuling(tx store.Tx) (*ruling, error) {
 	terms, err := readTerms(tx)
 	if err != nil {
 		return nil, fmt.Errorf("read the terms of policies: %w", err)
@@ -262,7 +266,7 @@ func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
 	if id == "" {
 		return j.base().without(terms.FloorsOff)
 	}
-	p, err := j.policies.Need(tx, id)
+	p, err := j.kind.Need(tx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +285,7 @@ func (j *Judge) readRuling(tx store.Tx) (*ruling, error) {
 }
 
 // broken is the ruling of a policy that can't be read.
-func (j *Judge) broken(id string, err error) *ruling {
+func (j *policies) broken(id string, err error) *ruling {
 	source := core.MustEncode(map[string]string{"base": j.table().version, "broken": id})
 	return &ruling{
 		version: digestOf(source), source: source, policyID: id, table: j.table(),
@@ -293,9 +297,8 @@ func (j *Judge) broken(id string, err error) *ruling {
 // versions few, so a decision holds its version's number in the tenant, and
 // the tenant holds each version's whole table once.
 type versions struct {
-	mu      sync.RWMutex
-	numbers map[string]*active       // by tenant; not changed once they are here
-	known   map[numbered]*pastPolicy // what a number stands for
+	numbers sync.Map // *active by tenant; not changed once they are here
+	known   sync.Map // *pastPolicy by numbered: what a number stands for
 }
 
 // active is the active policy's number in a tenant, and how the tenant's
@@ -317,21 +320,14 @@ type pastPolicy struct {
 	rationale map[string]string // by rule
 }
 
-func (p *versions) init() {
-	p.numbers, p.known = map[string]*active{}, map[numbered]*pastPolicy{}
-}
-
 // number of the active policy in the transaction's tenant; it is kept, with an
 // audit event, when it decides there for the first time.
-func (j *Judge) number(tx *audit.Tx) (*active, error) {
-	tenant, r := tx.Tenant(), j.rulingIn(tx)
-	j.versions.mu.RLock()
-	now, ok := j.versions.numbers[tenant]
-	j.versions.mu.RUnlock()
-	if ok && now.ruling.version == r.version {
-		return now, nil
+func (j *decisions) number(tx *audit.Tx) (*active, error) {
+	tenant, r := tx.Tenant(), j.policies.rulingIn(tx)
+	if held, ok := j.versions.numbers.Load(tenant); ok && held.(*active).ruling.version == r.version {
+		return held.(*active), nil
 	}
-	now = &active{ruling: r}
+	now := &active{ruling: r}
 	n, kept, err := versionNumber.Get(tx, record.Key(r.version))
 	if err == nil && !kept {
 		n, err = keepPolicy(tx, r)
@@ -341,11 +337,7 @@ func (j *Judge) number(tx *audit.Tx) (*active, error) {
 	}
 	now.number = n
 	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
-	tx.OnCommit(func() {
-		j.versions.mu.Lock()
-		j.versions.numbers[tenant] = now
-		j.versions.mu.Unlock()
-	})
+	tx.OnCommit(func() { j.versions.numbers.Store(tenant, now) })
 	return now, nil
 }
 
@@ -372,19 +364,16 @@ func keepPolicy(tx *audit.Tx, r *ruling) (uint64, error) {
 }
 
 // policy is the table that a decision's number stands for.
-func (j *Judge) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
+func (j *decisions) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
 	at := numbered{tx.Tenant(), n}
-	j.versions.mu.RLock()
-	p := j.versions.known[at]
-	j.versions.mu.RUnlock()
-	if p != nil {
-		return p, nil
+	if p, ok := j.versions.known.Load(at); ok {
+		return p.(*pastPolicy), nil
 	}
 	source, kept, err := versionTable.Get(tx, record.Seq(n))
 	if err != nil {
 		return nil, fmt.Errorf("read policy %d: %w", n, err)
 	}
-	p = &pastPolicy{rationale: map[string]string{}}
+	p := &pastPolicy{rationale: map[string]string{}}
 	if kept {
 		var f struct {
 			Rules []struct {
@@ -400,8 +389,6 @@ func (j *Judge) policy(tx store.Tx, n uint64) (*pastPolicy, error) {
 		}
 		p.version = digestOf(source)
 	}
-	j.versions.mu.Lock()
-	j.versions.known[at] = p
-	j.versions.mu.Unlock()
+	j.versions.known.Store(at, p)
 	return p, nil
 }

@@ -16,8 +16,8 @@ import (
 // approvals, does what is due, and sleeps until the next one is or something
 // changed. What the owner of a gate fails to settle is tried again, from 1 s
 // up to once a minute.
-func (j *Judge) Run(ctx context.Context) error {
-	j.table() // loaded before the first question waits for it
+func (j *answers) Run(ctx context.Context) error {
+	j.policies.table() // loaded before the first question waits for it
 	return j.loop.Run(ctx)
 }
 
@@ -33,7 +33,7 @@ type retry struct {
 
 // sweep does what is due in a tenant and returns when to look again; zero
 // when nothing is open.
-func (j *Judge) sweep(ctx context.Context, tenant string, _ bool) (time.Time, error) {
+func (j *answers) sweep(ctx context.Context, tenant string, _ bool) (time.Time, error) {
 	now := j.ledger.Clock().Now()
 	var due []string
 	var next time.Time
@@ -71,19 +71,19 @@ func (j *Judge) sweep(ctx context.Context, tenant string, _ bool) (time.Time, er
 // returns when to look at it again. One approval's trouble (its owner can't
 // settle it, its record is damaged) must not keep the other deadlines from
 // being enforced: it is audited once and tried again later.
-func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, error) {
+func (j *answers) enforce(ctx context.Context, tenant, id string) (time.Time, error) {
 	self := core.Self(tenant, "judge")
 	var next time.Time
-	err := j.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
+	err := j.ledger.change(ctx, self, "enforce the deadline of "+id, func(tx *audit.Tx) error {
 		next = time.Time{}
-		a, err := j.approvals.Need(tx, id)
+		a, err := j.approvals.kind.Need(tx, id)
 		if err != nil || a.Status != Open {
 			return err
 		}
 		switch now := tx.Now(); {
 		case j.ledger.Room().Outage().Holds(a.DeadlineAt): // nobody could answer
 			a.DeadlineAt = now.Add(afterOutage)
-			err = j.save(tx, a, "approval.extended", map[string]any{"reason": store.ErrFull.Error(), "deadline_at": a.DeadlineAt})
+			err = j.approvals.save(tx, a, "approval.extended", map[string]any{"reason": store.ErrFull.Error(), "deadline_at": a.DeadlineAt})
 		case !now.Before(a.DeadlineAt):
 			return j.expire(tx, a)
 		case a.EscalatedAt.IsZero() && !now.Before(a.EscalateAt):
@@ -92,17 +92,17 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, erro
 			if a.EscalatedTo != "" {
 				detail["to"] = a.EscalatedTo
 			}
-			err = j.save(tx, a, "approval.escalated", detail)
+			err = j.approvals.save(tx, a, "approval.escalated", detail)
 		case !a.DeferredUntil.IsZero() && !now.Before(a.DeferredUntil):
 			a.DeferredUntil = time.Time{}
-			err = j.save(tx, a, "approval.resurfaced", map[string]any{"deadline_at": a.DeadlineAt})
+			err = j.approvals.save(tx, a, "approval.resurfaced", map[string]any{"deadline_at": a.DeadlineAt})
 		}
 		next = a.due()
 		return err
 	})
 	if err == nil {
 		delete(j.failed, id)
-		j.health.Clear(tenant, "judge", "approval "+id)
+		j.approvals.health.Clear(tenant, "judge", "approval "+id)
 		return next, nil
 	}
 	for _, fatal := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrNoTenant} {
@@ -117,30 +117,19 @@ func (j *Judge) enforce(ctx context.Context, tenant, id string) (time.Time, erro
 		// The cause comes back when it can't be audited either; the next try shows it.
 		_ = j.ledger.Refuse(ctx, self, audit.Entry{Type: "approval.unsettled", Subject: "approval", ID: id}, err)
 	}
-	j.health.Report(tenant, "judge", "approval "+id, err)
+	j.approvals.health.Report(tenant, "judge", "approval "+id, err)
 	r.pause = min(2*r.pause, time.Minute)
 	r.at = j.ledger.Clock().Now().Add(r.pause)
 	return r.at, nil
 }
 
 // expire lets the deadline deny: silence is never consent (requirement 2.5).
-func (j *Judge) expire(tx *audit.Tx, a *Approval) error {
-	self := core.Self(tx.Tenant(), byPolicy)
+func (j *answers) expire(tx *audit.Tx, a *Approval) error {
 	a.Status, a.AnsweredBy, a.AnsweredAt = Expired, byPolicy, tx.Now()
 	a.AnswerReason = "nobody answered in time"
-	a.DeferredUntil = time.Time{}
-	d := a.decision(self, Deny, reasonDeadline)
+	d := a.decision(core.Self(tx.Tenant(), byPolicy), Deny, reasonDeadline)
 	d.Rationale = a.AnswerReason
-	if err := j.record(tx, &d); err != nil {
-		return err
-	}
-	a.DecisionID = d.DecisionID
-	if err := j.save(tx, a, "approval.expired", map[string]any{
-		"deadline_at": a.DeadlineAt, "digest": a.Digest, "decision_id": d.DecisionID, "approved_by": a.Consenting(),
-	}); err != nil {
-		return err
-	}
-	return j.settle(tx, a, Outcome{Args: a.Action.Args, Reason: a.AnswerReason, By: byPolicy, Decision: d})
+	return j.end(tx, a, &d, "approval.expired", map[string]any{"deadline_at": a.DeadlineAt, "approved_by": a.Consenting()}, Outcome{Reason: a.AnswerReason, By: byPolicy})
 }
 
 // Bounds of deferring.
@@ -152,7 +141,7 @@ const (
 
 // Defer hides an open approval for d (1m-24h) and moves its deadline by the
 // same time; it never ends more than 7 days after it was asked.
-func (j *Judge) Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error) {
+func (j *answers) Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error) {
 	if d < minDefer || d > maxDefer {
 		return Approval{}, core.Invalid("for", d, "1m-24h")
 	}
@@ -162,12 +151,12 @@ func (j *Judge) Defer(ctx context.Context, by core.Caller, id string, d time.Dur
 		}
 		a.DeadlineAt, a.EscalateAt = a.DeadlineAt.Add(d), a.EscalateAt.Add(d)
 		a.DeferredUntil = tx.Now().Add(d)
-		return j.save(tx, a, "approval.deferred", map[string]any{"by": by.Name, "until": a.DeferredUntil, "deadline_at": a.DeadlineAt})
+		return j.approvals.save(tx, a, "approval.deferred", map[string]any{"by": by.Name, "until": a.DeferredUntil, "deadline_at": a.DeadlineAt})
 	})
 }
 
 // Escalate names who should look at an open approval. The deadline stays.
-func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error) {
+func (j *answers) Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error) {
 	to, reason = strings.TrimSpace(to), strings.TrimSpace(reason)
 	if to == "" || len(to) > 64 || core.ClipTo(to, 64) != to {
 		return Approval{}, core.Invalid("to", to, "a name of 1-64 bytes")
@@ -181,14 +170,14 @@ func (j *Judge) Escalate(ctx context.Context, by core.Caller, id, to, reason str
 	return j.adjust(ctx, by, id, "escalate", func(tx *audit.Tx, a *Approval) error {
 		a.EscalatedTo, a.EscalatedAt = to, tx.Now()
 		a.DeferredUntil = time.Time{}
-		return j.save(tx, a, "approval.escalated", map[string]any{"by": by.Name, "to": to, "reason_sha256": core.SHA256(reason)})
+		return j.approvals.save(tx, a, "approval.escalated", map[string]any{"by": by.Name, "to": to, "reason_sha256": core.SHA256(reason)})
 	})
 }
 
 // Shown records when an operator first saw the card of an open approval. One that
 // was answered meanwhile stays as it is.
-func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
-	a, err := j.Approval(ctx, by.Tenant, id)
+func (j *answers) Shown(ctx context.Context, by core.Caller, id string) error {
+	a, err := j.approvals.Approval(ctx, by.Tenant, id)
 	if err == nil && !a.ShownAt.IsZero() {
 		return nil
 	}
@@ -197,7 +186,7 @@ func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 			return nil
 		}
 		a.ShownAt = tx.Now()
-		return j.save(tx, a, "approval.shown", map[string]any{"by": by.Name})
+		return j.approvals.save(tx, a, "approval.shown", map[string]any{"by": by.Name})
 	})
 	if errors.Is(err, core.Kind(core.Conflict)) {
 		return nil
@@ -207,7 +196,7 @@ func (j *Judge) Shown(ctx context.Context, by core.Caller, id string) error {
 
 // adjust changes an open approval without answering it. Only who may answer it puts
 // it off or hands it on.
-func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn func(*audit.Tx, *Approval) error) (Approval, error) {
+func (j *answers) adjust(ctx context.Context, by core.Caller, id, what string, fn func(*audit.Tx, *Approval) error) (Approval, error) {
 	if err := j.mayAnswer(ctx, by, id); err != nil {
 		return Approval{}, err
 	}
@@ -221,32 +210,27 @@ func (j *Judge) adjust(ctx context.Context, by core.Caller, id, what string, fn 
 }
 
 // alter changes an open approval for whom may does not refuse, and audits who is.
-func (j *Judge) alter(ctx context.Context, by core.Caller, id, what string, may, fn func(*audit.Tx, *Approval) error) (Approval, error) {
+func (j *answers) alter(ctx context.Context, by core.Caller, id, what string, may, fn func(*audit.Tx, *Approval) error) (Approval, error) {
 	var out Approval
-	var denied error
-	err := j.change(ctx, by, what+" approval "+id, func(tx *audit.Tx) error {
-		a, err := j.approvals.Need(tx, id)
-		if err != nil {
+	err := j.ledger.guarded(ctx, by, what+" approval "+id, "approval", id, func(tx *audit.Tx) error {
+		a, err := j.approvals.kind.Need(tx, id)
+		if err == nil {
+			err = may(tx, a)
+		}
+		if err == nil {
+			err = stillOpen(a)
+		}
+		switch {
+		case err != nil:
 			return err
-		}
-		if denied = may(tx, a); denied != nil {
-			return denied
-		}
-		if err := stillOpen(a); err != nil {
-			return err
-		}
-		if !tx.Now().Before(a.DeadlineAt) {
+		case !tx.Now().Before(a.DeadlineAt):
 			return core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt))
 		}
-		if err := fn(tx, a); err != nil {
-			return err
+		if err = fn(tx, a); err == nil {
+			out = *a
 		}
-		out = *a
-		return nil
+		return err
 	})
-	if denied != nil {
-		return Approval{}, j.ledger.Refuse(ctx, by, audit.Entry{Type: "approval.refused", Subject: "approval", ID: id}, denied)
-	}
 	return out, err
 }
 

@@ -1,23 +1,19 @@
 package judge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/hiddeco/sshsig"
-	"golang.org/x/crypto/ssh"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge/signature"
 )
 
-// SignNamespace is that of the signatures of answers (PROTOCOL.sshsig of OpenSSH):
-// what a key signs here is good for nothing else, and nothing else is good here.
-const SignNamespace = "swarmdeck"
+// SignNamespace is that of the signatures of answers.
+const SignNamespace = signature.Namespace
 
 // Sign is which answers need a signature.
 type Sign string
@@ -127,35 +123,14 @@ type Signature struct {
 // signedWithin is how far the time of a statement may be from the engine's.
 const signedWithin = 10 * time.Minute
 
-// maxSignature bounds an armored signature, in bytes.
-const maxSignature = 16 << 10
-
 // Statement is what the caller has to sign for an answer, and whether the terms of the
 // tenant want it signed. ans.SignedAt is its time; zero is now.
-func (j *Judge) Statement(ctx context.Context, by core.Caller, id string, ans Answer) (s Statement, needed bool, err error) {
-	if err := checkAnswer(&ans); err != nil {
-		return s, false, err
-	}
-	if err := j.mayAnswer(ctx, by, id); err != nil {
-		return s, false, err
-	}
-	terms, err := j.Terms(ctx, by.Tenant)
+func (j *answers) Statement(ctx context.Context, by core.Caller, id string, ans Answer) (s Statement, needed bool, err error) {
+	terms, err := j.policies.Terms(ctx, by.Tenant)
 	if err != nil {
 		return s, false, err
 	}
-	a, err := j.Approval(ctx, by.Tenant, id)
-	if err == nil {
-		err = stillOpen(&a)
-	}
-	if err == nil {
-		err = a.takes(&ans)
-	}
-	if err == nil && len(ans.Edit) > 0 {
-		var next *revision
-		if next, err = j.revise(ctx, by, a, ans.Edit); err == nil {
-			a = next.after
-		}
-	}
+	a, _, err := j.looked(ctx, by, id, &ans)
 	if err != nil {
 		return s, false, err
 	}
@@ -186,59 +161,36 @@ func (a *Approval) statement(name string, ans *Answer) Statement {
 
 // signed holds an answer against the terms: what has to be signed is, by a key of who
 // answers, over exactly this answer. A bad signature is refused where none is needed too.
-// denied is a refusal to be audited apart.
-func (j *Judge) signed(tx *audit.Tx, a *Approval, ans *Answer) (sig *Signature, denied, err error) {
+func (j *answers) signed(tx *audit.Tx, a *Approval, ans *Answer) (*Signature, error) {
 	terms, err := readTerms(tx.Tx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	refuse := func(why string) error {
 		return core.Errorf(core.Denied, "approval %s: %s", a.ApprovalID, why).With("field", "signature")
 	}
 	if len(ans.Signature) == 0 {
 		if terms.Sign.needs(a.Risk) {
-			return nil, refuse("an answer at " + string(a.Risk) + " risk has to be signed with your key (approval statement, ssh-keygen -Y sign)"), nil
+			return nil, refuse("an answer at " + string(a.Risk) + " risk has to be signed with your key (approval statement, ssh-keygen -Y sign)")
 		}
-		return nil, nil, nil
+		return nil, nil
 	}
-	key, err := verify([]byte(a.statement(tx.By.Name, ans).String()), ans.Signature)
+	key, err := signature.Verify([]byte(a.statement(tx.By.Name, ans).String()), ans.Signature)
 	if err != nil {
-		return nil, refuse("the signature is not one of this answer: " + err.Error()), nil
+		return nil, refuse("the signature is not one of this answer: " + err.Error())
 	}
-	whose, since := j.whose(tx.Tenant(), ssh.FingerprintSHA256(key))
+	whose, since := j.whose(tx.Tenant(), key.Fingerprint)
 	switch now := tx.Now(); {
 	case whose == "" || whose != tx.By.Name:
-		return nil, refuse("the key that signed it is not one of " + tx.By.Name + "'s"), nil
+		return nil, refuse("the key that signed it is not one of " + tx.By.Name + "'s")
 	case a.Risk == Critical && since.After(a.CreatedAt):
-		return nil, refuse("at critical risk the key has to be known before it was asked; it is since " + clock(since)), nil
+		return nil, refuse("at critical risk the key has to be known before it was asked; it is since " + clock(since))
 	case ans.SignedAt.Before(now.Add(-signedWithin)) || ans.SignedAt.After(now.Add(signedWithin)):
-		return nil, refuse("it was signed at " + clock(ans.SignedAt) + ", and now is " + clock(now) + "; sign it anew"), nil
+		return nil, refuse("it was signed at " + clock(ans.SignedAt) + ", and now is " + clock(now) + "; sign it anew")
 	}
 	return &Signature{
-		Key: strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), At: ans.SignedAt.UTC().Truncate(time.Second), Always: ans.Always,
-		Touched: isToken(key), Text: string(ans.Signature),
-	}, nil, nil
-}
-
-// verify checks an armored signature of a text, and tells its key. One of a token that
-// nobody touched is none: the library refuses it, as sshd does.
-func verify(text, armored []byte) (ssh.PublicKey, error) {
-	if len(armored) > maxSignature {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxSignature)
-	}
-	sig, err := sshsig.Unarmor(bytes.TrimSpace(armored))
-	if err != nil {
-		return nil, fmt.Errorf("it is no signature of ssh-keygen: %w", err)
-	}
-	if err := sshsig.Verify(bytes.NewReader(text), sig, sig.PublicKey, sig.HashAlgorithm, SignNamespace); err != nil {
-		return nil, err
-	}
-	return sig.PublicKey, nil
-}
-
-// isToken says whether a key lies in a token that tells of a touch (PROTOCOL.u2f).
-func isToken(key ssh.PublicKey) bool {
-	return key.Type() == ssh.KeyAlgoSKED25519 || key.Type() == ssh.KeyAlgoSKECDSA256
+		Key: key.Line, At: ans.SignedAt.UTC().Truncate(time.Second), Always: ans.Always, Touched: key.Touched, Text: string(ans.Signature),
+	}, nil
 }
 
 // statement is what the signature of a decision is about.
@@ -258,8 +210,8 @@ func (d *GateDecision) CheckSignature() error {
 	if core.IsErasedText(d.Rationale) {
 		return errErased
 	}
-	key, err := verify([]byte(d.statement().String()), []byte(d.Signature.Text))
-	if err == nil && strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))) != d.Signature.Key {
+	key, err := signature.Verify([]byte(d.statement().String()), []byte(d.Signature.Text))
+	if err == nil && key.Line != d.Signature.Key {
 		err = errors.New("it was made with another key than it says")
 	}
 	return err
@@ -273,9 +225,9 @@ type Signatures struct {
 }
 
 // CheckSignatures verifies every signature of the tenant's decisions.
-func (j *Judge) CheckSignatures(ctx context.Context, tenant string) (s Signatures, err error) {
+func (j *decisions) CheckSignatures(ctx context.Context, tenant string) (s Signatures, err error) {
 	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		return j.decisions.Each(tx, func(row *decisionRow) error {
+		return j.kind.Each(tx, func(row *decisionRow) error {
 			if row.Signature == nil {
 				return nil
 			}
@@ -308,25 +260,25 @@ type Export struct {
 }
 
 // Exported are the signed answers of a decision, or of all to an approval.
-func (j *Judge) Exported(ctx context.Context, tenant, id string) (all []Export, err error) {
+func (j *approvals) Exported(ctx context.Context, tenant, id string) (all []Export, err error) {
 	var of []GateDecision
 	if strings.HasPrefix(id, core.ApprovalPrefix+"_") {
 		if _, err := j.Approval(ctx, tenant, id); err != nil {
 			return nil, err
 		}
 		err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return j.decisions.Each(tx, func(row *decisionRow) error {
+			return j.decisions.kind.Each(tx, func(row *decisionRow) error {
 				if row.ApprovalID != id {
 					return nil
 				}
-				d, err := j.decision(tx, row)
+				d, err := j.decisions.decision(tx, row)
 				of = append(of, d)
 				return err
 			})
 		})
 	} else {
 		var d GateDecision
-		d, err = j.Decision(ctx, tenant, id)
+		d, err = j.decisions.Decision(ctx, tenant, id)
 		of = append(of, d)
 	}
 	if err != nil {
@@ -339,7 +291,7 @@ func (j *Judge) Exported(ctx context.Context, tenant, id string) (all []Export, 
 		if err := d.CheckSignature(); err != nil {
 			return nil, core.Errorf(core.Conflict, "decision %s: %v", d.DecisionID, err)
 		}
-		who := principal(d.DecidedBy)
+		who := signature.Principal(d.DecidedBy)
 		all = append(all, Export{
 			DecisionID: d.DecisionID, Statement: d.statement().String(), Signature: d.Signature.Text,
 			Signers: fmt.Sprintf("%s namespaces=%q %s\n", who, SignNamespace, d.Signature.Key), Principal: who,
@@ -349,15 +301,4 @@ func (j *Judge) Exported(ctx context.Context, tenant, id string) (all []Export, 
 		return nil, core.Errorf(core.NotFound, "%s: no answer to it is signed", id)
 	}
 	return all, nil
-}
-
-// principal is a name as an ALLOWED SIGNERS file takes it, where blanks, commas and
-// patterns mean something.
-func principal(name string) string {
-	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" ,*?!\"#\t", r) {
-			return '_'
-		}
-		return r
-	}, name)
 }

@@ -12,6 +12,9 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/document"
+	"swarmdeck/engine/judge/effect"
+	"swarmdeck/engine/judge/topic"
 )
 
 // Limits of a policy file.
@@ -29,15 +32,8 @@ type tableFile struct {
 	Name   string     `yaml:"name" json:"name"`
 	Rules  []ruleFile `yaml:"rules" json:"rules"`
 
-	Commands    []commandClass `yaml:"commands" json:"commands,omitempty"`
-	Wrappers    []wrapper      `yaml:"wrappers" json:"wrappers,omitempty"`
-	Shells      []string       `yaml:"shells" json:"shells,omitempty"`
-	SystemDirs  []string       `yaml:"system_dirs" json:"system_dirs,omitempty"`
-	Roots       []string       `yaml:"roots" json:"roots,omitempty"`
-	Devices     []string       `yaml:"devices" json:"devices,omitempty"`
-	SecretPaths []string       `yaml:"secret_paths" json:"secret_paths,omitempty"`
-	Tools       []toolClass    `yaml:"tools" json:"tools,omitempty"`
-	Topics      []topic        `yaml:"topics" json:"topics,omitempty"`
+	effect.Lists `yaml:",inline"`
+	Topics       []topic.Topic `yaml:"topics" json:"topics,omitempty"`
 }
 
 // ruleFile is one rule as written.
@@ -73,8 +69,8 @@ type table struct {
 	floor   map[Gate][]*rule // the deny rules
 	held    map[Gate][]*rule // the floors that ask
 	rest    map[Gate][]*rule
-	effects *classifier
-	topics  *topicIndex
+	effects *effect.Classifier
+	topics  *topic.Index
 }
 
 var (
@@ -86,8 +82,8 @@ var (
 // loadTable reads and compiles a policy. Unknown fields, aliases and more
 // than one document are refused; every error names its rule and field.
 func loadTable(source []byte) (*table, error) {
-	file, err := parseTable(source)
-	if err != nil {
+	var file tableFile
+	if err := file.parse(source); err != nil {
 		return nil, err
 	}
 	return newTable(file)
@@ -106,10 +102,10 @@ func newTable(file tableFile) (*table, error) {
 		version: digestOf(canon), source: canon, file: file, byID: map[string]*rule{},
 		floor: map[Gate][]*rule{}, held: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
 	}
-	if t.effects, err = newClassifier(&file); err != nil {
+	if t.effects, err = effect.New(&file.Lists); err != nil {
 		return nil, err
 	}
-	if t.topics, err = newTopicIndex(file.Topics); err != nil {
+	if t.topics, err = topic.New(file.Topics); err != nil {
 		return nil, err
 	}
 	env, err := newEnv()
@@ -136,11 +132,11 @@ func newTable(file tableFile) (*table, error) {
 	return t, nil
 }
 
-// parseTable reads the YAML. Its decoder may panic on odd input, which then
+// parse reads the YAML. Its decoder may panic on odd input, which then
 // is a policy that can't be read.
-func parseTable(source []byte) (file tableFile, err error) {
+func (f *tableFile) parse(source []byte) (err error) {
 	if len(source) > maxPolicy {
-		return file, core.Invalid("policy", fmt.Sprintf("%d bytes", len(source)), fmt.Sprintf("at most %d bytes", maxPolicy))
+		return core.Invalid("policy", fmt.Sprintf("%d bytes", len(source)), fmt.Sprintf("at most %d bytes", maxPolicy))
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -149,27 +145,25 @@ func parseTable(source []byte) (file tableFile, err error) {
 	}()
 	tree, err := parser.ParseBytes(source, 0)
 	if err != nil {
-		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
+		return core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
 	}
 	if len(tree.Docs) != 1 {
-		return file, core.Errorf(core.InvalidInput, "policy: want one YAML document, got %d", len(tree.Docs))
+		return core.Errorf(core.InvalidInput, "policy: want one YAML document, got %d", len(tree.Docs))
 	}
 	body := tree.Docs[0].Body
-	if body != nil {
-		// An alias can stand for exponentially much text, and no field needs a tag.
-		for _, t := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.MergeKeyType, ast.TagType} {
-			if len(ast.Filter(t, body)) > 0 {
-				return file, core.Errorf(core.InvalidInput, "policy: YAML aliases, anchors, merge keys and tags are not allowed")
-			}
+	if body == nil {
+		return nil
+	}
+	// An alias can stand for exponentially much text, and no field needs a tag.
+	for _, t := range []ast.NodeType{ast.AliasType, ast.AnchorType, ast.MergeKeyType, ast.TagType} {
+		if len(ast.Filter(t, body)) > 0 {
+			return core.Errorf(core.InvalidInput, "policy: YAML aliases, anchors, merge keys and tags are not allowed")
 		}
 	}
-	if body == nil {
-		return file, nil
+	if err := yaml.NodeToValue(body, f, yaml.Strict()); err != nil {
+		return core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
 	}
-	if err := yaml.NodeToValue(body, &file, yaml.Strict()); err != nil {
-		return file, core.Errorf(core.InvalidInput, "policy: %v", plainYAML(err))
-	}
-	return file, nil
+	return nil
 }
 
 // plainYAML is the error's first line, without the excerpt and colours.
@@ -240,6 +234,21 @@ func list[T ~string](of []T) string {
 	return strings.Join(parts, ", ")
 }
 
+// does lists the effects of an action, sorted. None means unknown.
+func (t *table) does(a *Action) []string {
+	switch a.Kind {
+	case KindExec:
+		return t.effects.OfCommand(a.Args)
+	case KindSkill:
+		return t.effects.OfSkill(a.Args, a.Effects)
+	case KindMCP:
+		return t.effects.OfCall(a.Tool, a.Args, a.Effects)
+	case KindCAD:
+		return slices.Sorted(slices.Values(a.Effects)) // whoever asks knows the methods
+	}
+	return t.effects.OfTool(a.Tool, a.Args, a.Effects)
+}
+
 // applies reports whether the rule is about this kind of action.
 func (r *rule) applies(kind string) bool {
 	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
@@ -278,70 +287,26 @@ func placed(source []byte, err error) error {
 
 // lineOf finds a field such as rules.NAME.when, rules[2].id or schema in a
 // table; 0 when it is not there.
-func lineOf(source []byte, field string) (line int) {
-	defer func() {
-		if recover() != nil { // as in parseTable
-			line = 0
-		}
-	}()
-	tree, err := parser.ParseBytes(source, 0)
-	if err != nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
-		return 0
-	}
+func lineOf(source []byte, field string) int {
+	r := document.NewReader("policy.yaml")
+	root, ok := r.Parse(source, maxPolicy)
 	top, rest, _ := strings.Cut(field, ".")
-	top, index, _ := strings.Cut(top, "[")
-	at := child(tree.Docs[0].Body, top)
-	if at == nil {
+	top, index, _ := strings.Cut(strings.TrimSuffix(top, "]"), "[")
+	at := root.Field(top)
+	if !ok || at.Kind() == document.Nothing {
 		return 0
 	}
-	line = at.GetToken().Position.Line
-	rules, ok := at.(*ast.SequenceNode)
-	if !ok || top != "rules" || rest == "" {
-		return line
+	id, name := rest[:max(strings.LastIndexByte(rest, '.'), 0)], rest[strings.LastIndexByte(rest, '.')+1:] // an id may have dots
+	if top != "rules" || rest == "" {
+		return at.Line()
 	}
-	id, name := cutLast(rest)
-	n, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
-	for i, r := range rules.Values {
-		if index == "" && text(child(r, "id")) == id || index != "" && err == nil && i == n {
-			line = r.GetToken().Position.Line
-			if m, ok := r.(*ast.MappingNode); ok && len(m.Values) > 0 {
-				line = m.Values[0].Key.GetToken().Position.Line
-			}
-			if f := child(r, name); f != nil {
-				line = f.GetToken().Position.Line
-			}
-			break
-		}
+	rules := document.Each(r, at, func(v document.Value) document.Value { return v })
+	i := slices.IndexFunc(rules, func(v document.Value) bool { return r.Text(v.Field("id")) == id })
+	if index != "" {
+		i, _ = strconv.Atoi(index)
 	}
-	return line
-}
-
-// cutLast parts a rule's id, which may have dots, from the field after it.
-func cutLast(s string) (before, after string) {
-	i := strings.LastIndexByte(s, '.')
-	return s[:max(i, 0)], s[i+1:]
-}
-
-// child is the value of a mapping's member; nil without one.
-func child(n ast.Node, name string) ast.Node {
-	var members []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		members = n.Values
-	case *ast.MappingValueNode:
-		members = []*ast.MappingValueNode{n}
+	if i < 0 || i >= len(rules) {
+		return at.Line()
 	}
-	for _, m := range members {
-		if m.Key.GetToken().Value == name {
-			return m.Value
-		}
-	}
-	return nil
-}
-
-func text(n ast.Node) string {
-	if n == nil {
-		return ""
-	}
-	return n.GetToken().Value
+	return rules[i].Field(name).Line()
 }

@@ -10,7 +10,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 )
 
 // stepArgs is what a step's approval is bound to. It has the shape of a task's.
@@ -31,36 +30,30 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 	for _, e := range k.Effects {
 		effects = append(effects, string(e))
 	}
-	record := func(tx *audit.Tx, event string, detail map[string]any) error {
-		detail["task_id"], detail["skill"], detail["step"] = t.TaskID, k.Ref(), place
-		_, err := tx.Record(audit.Entry{Type: event, Trace: t.TraceID, Subject: "subagent", ID: r.agent, Detail: detail})
-		return err
-	}
 	r.stand.change(func() { r.stand.asking = true })
 	defer r.stand.change(func() { r.stand.asking = false })
-	reply, err := r.s.asked.Put(ctx, swarm.Question{
-		By: r.by, Beat: func() {}, Stop: ctx.Done(), Held: r.stand.standing,
+	reply, err := r.s.opt.Judge.Request(ctx, judge.Request{
+		By: r.by, Stop: ctx.Done(), Held: r.stand.standing,
 		Ask: judge.Ask{
 			Gate: judge.GateSkill, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt, Priority: t.Priority,
 			Action: judge.Action{Kind: KindInvoke, Server: k.Runner.Kind, Tool: k.Name, CallID: place, Args: core.MustEncode(args), Effects: effects},
 			Agent:  judge.AgentRef{Name: r.agent, Role: "subagent"}, Intent: "run " + title(k, params),
 			By: t.Asker(),
 		},
-		Asked: func(tx *audit.Tx, d judge.GateDecision, _ *judge.Approval) error {
-			return record(tx, "step.requested", map[string]any{"decision_id": d.DecisionID, "decision": d.Decision})
-		},
-		Used: func(tx *audit.Tx, approval string, stands bool) error {
-			event := "step.started"
-			if !stands {
-				event = "step.stale"
+		Record: func(tx *audit.Tx, step judge.Step) error {
+			if step.Name == judge.Stale {
+				tx.OnCommit(func() { r.job.Log("WARN", place+": its approval no longer stands: asked anew") })
 			}
-			return record(tx, event, map[string]any{"approval_id": approval})
+			detail := step.Detail()
+			detail["task_id"], detail["skill"], detail["step"] = t.TaskID, k.Ref(), place
+			_, err := tx.Record(audit.Entry{Type: "step." + step.Name, Trace: t.TraceID, Subject: "subagent", ID: r.agent, Detail: detail})
+			return err
 		},
-		Bind: func(core.Raw) []judge.File { return r.s.bind(t.TenantID, k.Runner) },
-		Anew: func() { r.job.Log("WARN", place+": its approval no longer stands: asked anew") },
+		Bind:  func(core.Raw) []judge.File { return r.s.bind(t.TenantID, k.Runner) },
+		Check: func(edit core.Raw) (core.Raw, error) { return args.edited(k, edit) },
 	})
 	switch {
-	case errors.Is(err, swarm.ErrStopped) || ctx.Err() != nil && err != nil:
+	case errors.Is(err, judge.ErrStopped) || ctx.Err() != nil && err != nil:
 		return nil, nil, nil, context.Cause(ctx)
 	case err != nil:
 		return nil, nil, nil, fmt.Errorf("ask about %s: %w", place, err)
@@ -75,22 +68,13 @@ func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) 
 	return args.Params, reply.Files, nil, nil
 }
 
-// Validate implements judge.Settler: of a step only its parameters can be
-// edited, and they must fit the skill. What else an edit leaves out stays.
-func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
-	var was, now stepArgs
-	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
-		return nil, err
-	}
-	if err := core.DecodeStored(ap.Action.Args, &was); err != nil {
-		return nil, fmt.Errorf("read the arguments of approval %s: %w", ap.ApprovalID, err)
-	}
-	if err := core.Decode(args, &now); err != nil {
-		return nil, fmt.Errorf("edit: %w", err)
-	}
-	k, err := s.pinnedSkill(ap.TenantID, was)
+// edited checks an edit: of a step only its parameters can be edited, and they must
+// fit the skill. What else an edit leaves out stays.
+func (was stepArgs) edited(k *Skill, edit core.Raw) (core.Raw, error) {
+	var now stepArgs
+	err := core.Decode(edit, &now)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("edit: %w", err)
 	}
 	for _, f := range []struct{ name, was, now string }{
 		{"skill", was.Skill, now.Skill}, {"agent_id", was.AgentID, now.AgentID}, {"step", was.Step, now.Step},
@@ -103,26 +87,6 @@ func (s *Skills) Validate(ap judge.Approval, args core.Raw) (core.Raw, error) {
 		return nil, err
 	}
 	return core.MustEncode(was), nil
-}
-
-func (s *Skills) Bind(ap judge.Approval) []judge.File { return s.asked.Bind(ap) }
-
-// pinnedSkill is the definition that a step's question is about.
-func (s *Skills) pinnedSkill(tenant string, args stepArgs) (k *Skill, err error) {
-	if len(args.Plan) != 1 {
-		return nil, core.Errorf(core.Internal, "a step's arguments name %d skills", len(args.Plan))
-	}
-	err = s.ledger.View(context.Background(), tenant, func(tx *audit.Tx) error {
-		k, err = loadDefinition(tx, args.Plan[0].Digest)
-		return err
-	})
-	return k, err
-}
-
-// Settle implements judge.Settler: the run is woken after the commit. The
-// subagent's record follows its task.
-func (s *Skills) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
-	return s.asked.Settle(tx, ap, out)
 }
 
 // maxBound bounds the files that one run's question lists.

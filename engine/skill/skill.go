@@ -158,14 +158,12 @@ type Placed interface {
 const component = "skills"
 
 // Skills keeps every tenant's skills and the subagents that run them. It
-// carries out skill.invoke tasks for the swarm and settles the approvals of
-// their steps for the judge.
+// carries out skill.invoke tasks for the swarm.
 //
 // Lock order: no lock is held while the ledger, the swarm, the judge or a
 // runner is called.
 type Skills struct {
 	*registry
-	asked   *swarm.Questions
 	running atomic.Bool // Run is at work
 
 	agents record.Table[Subagent]
@@ -176,18 +174,16 @@ type Skills struct {
 	plans map[string]*index // what the runs of live ones are made of, by id
 }
 
-var _ judge.Settler = (*Skills)(nil)
-
 // New reads what the store has, and ends what an engine that died left half
 // done. It starts nothing. The caller makes it known to the swarm (Runner of
-// KindInvoke) and to the judge (Own GateSkill).
+// KindInvoke) and to the judge (Await GateSkill).
 func New(ctx context.Context, opt Options) (*Skills, error) {
 	ids, err := opt.Swarm.Here(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the skills: %w", err)
 	}
 	opt.MaxSubagents = cmp.Or(opt.MaxSubagents, 100)
-	s := &Skills{asked: opt.Swarm.Questions(), plans: map[string]*index{}}
+	s := &Skills{plans: map[string]*index{}}
 	s.live.Keep = func(a *Subagent) bool { return !a.State.Final() }
 	if s.registry, err = newRegistry(ctx, opt, ids); err != nil {
 		return nil, err

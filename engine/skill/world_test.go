@@ -144,7 +144,7 @@ func (w *world) build(e *enginetest.World) {
 	w.No(err)
 	p.Directory = w.skills
 	w.swarm.Runner(skill.KindInvoke, w.skills.Runner())
-	w.judge.Own(judge.GateSkill, w.skills)
+	w.judge.Await(judge.GateSkill, nil)
 }
 
 // parties is filled in after the bus is made.

@@ -30,9 +30,6 @@ func (s *Swarm) bind(tenant string, ask *judge.Ask) {
 var _ judge.Binder = (*Swarm)(nil)
 
 func (s *Swarm) Bind(a judge.Approval) []judge.File {
-	if a.Gate != judge.GateStart {
-		return nil
-	}
 	ask := judge.Ask{Action: a.Action}
 	s.bind(a.TenantID, &ask)
 	return ask.Action.Files

@@ -176,9 +176,7 @@ func (s *Swarm) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
 	return s.judge.VoidTask(tx, t.TaskID, func(a *judge.Approval) bool { return a.Gate != judge.GateBudget }, reason)
 }
 
-var _ judge.History = (*Swarm)(nil)
-
-// PastAsk implements judge.History: the question at the start of a task that
+// PastAsk implements judge.Tasks: the question at the start of a task that
 // was dispatched before, as its runner reads it today.
 func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
 	t, err := s.tasks.Whole(ctx, core.Self(tenant, "reader"), id)

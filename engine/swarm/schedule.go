@@ -309,14 +309,17 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 }
 
 // mostStart is how long a runner may take to start work.
-const mostStart = 30 * time.Second
+const (
+	mostStart = 30 * time.Second
+	startBeat = 250 * time.Millisecond // keeps a lease of 1 s well alive
+)
 
 // starting keeps a lease until its work has been started: what takes a moment takes
 // longer than a lease on a busy machine, and nobody beats for it yet.
 func (s *Swarm) starting(l *lease) (over func()) {
 	ctx, over := context.WithTimeout(context.Background(), mostStart)
 	go func() {
-		tick := time.NewTicker(questionBeat)
+		tick := time.NewTicker(startBeat)
 		defer tick.Stop()
 		for {
 			s.beat(l)

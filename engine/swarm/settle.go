@@ -10,14 +10,15 @@ import (
 	"swarmdeck/engine/task"
 )
 
-var _ judge.Settler = (*Swarm)(nil)
+var _ interface {
+	judge.Editor
+	judge.Settler
+	judge.Tasks
+} = (*Swarm)(nil)
 
 // Validate checks edited arguments before they are judged again, and returns
 // them as they will run, with the runner's defaults.
 func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
-	if a.Gate != judge.GateStart {
-		return nil, core.Errorf(core.InvalidInput, "edit: only the arguments of a task or a tool call can be edited").With("field", "edit")
-	}
 	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
 		return nil, err
 	}
@@ -129,6 +130,15 @@ func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
 	t.ApprovalID = approvalID
 	t.SetWaiting(tx, approvalID != "")
 	return s.tasks.Move(tx, &t, task.Running, event, core.MustEncode(map[string]string{"approval_id": approvalID}))
+}
+
+// Ungate has a task go on that waits for an approval.
+func (s *Swarm) Ungate(tx *audit.Tx, taskID, approvalID string) error {
+	var t task.Task
+	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != approvalID {
+		return err
+	}
+	return s.Gate(tx, taskID, "")
 }
 
 func denial(out judge.Outcome) string {

@@ -122,7 +122,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	for _, g := range []judge.Gate{judge.GateStart, judge.GateResult} {
 		s.judge.Own(g, s)
 	}
-	s.judge.Recalls(s)
+	s.judge.Serve(s)
 	s.tasks.Follow(s.taskChanged)
 	s.tasks.Leaver(s)
 	ids, err := opt.Store.Here(ctx)

@@ -6,25 +6,23 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/expect"
 )
 
 // asked puts a question and returns where what came of it is told.
-func (d *desk) asked(q judge.Question) <-chan swarm.Reply {
+func (d *desk) asked(q judge.Question) <-chan judge.Outcome {
 	d.t.Helper()
 	args := expect.Of(q.Args())(d.t)
 	self := core.Self(tenant, "mcp")
-	told := make(chan swarm.Reply, 1)
+	told := make(chan judge.Outcome, 1)
 	go func() {
-		r, _ := d.eng.Fleet.Ask(d.t.Context(), swarm.Question{
-			By: self, GivesUp: true, Beat: func() {}, Anew: func() {}, Held: func() (bool, <-chan struct{}) { return false, nil },
+		r, _ := d.eng.Fleet.Ask(d.t.Context(), judge.Request{
+			By: self, GivesUp: true,
 			Ask: judge.Ask{
 				Gate: judge.GateQuestion, TraceID: core.NewTrace(nil), By: self, Intent: q.Message,
 				Action: judge.Action{Kind: judge.KindQuestion, Server: "files", Args: args},
 			},
-			Asked: func(*audit.Tx, judge.GateDecision, *judge.Approval) error { return nil },
-			Used:  func(*audit.Tx, string, bool) error { return nil },
+			Record: func(*audit.Tx, judge.Step) error { return nil },
 		})
 		told <- r
 	}()

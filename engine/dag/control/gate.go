@@ -168,12 +168,6 @@ func (f *file) useApproval() (bool, error) {
 // Controller is the owner of the judge's gate for intents.
 var _ judge.Settler = (*Controller)(nil)
 
-// Validate implements judge.Settler: the spec of an intent is in the record,
-// and what is there does not change.
-func (*Controller) Validate(a judge.Approval, _ core.Raw) (core.Raw, error) {
-	return nil, core.Errorf(core.InvalidInput, "edit: intent %s can't be changed; deny it and want something else", a.Action.CallID).With("field", "edit")
-}
-
 func (c *Controller) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
 	seq, err := core.LocalSeq(core.IntentPrefix, tx.Tenant(), a.Action.CallID)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 	"swarmdeck/ui/diff"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -32,7 +32,7 @@ type drawn struct {
 }
 
 // newArguments are those of an approval; changes are what judge.Card read in them.
-func newArguments(raw core.Raw, changes []judge.Change, colors bool) *arguments {
+func newArguments(raw core.Raw, changes []edits.Change, colors bool) *arguments {
 	a := &arguments{whole: pane.Pretty(raw), colors: colors, diffs: map[string]drawn{}}
 	if a.whole == "" {
 		a.whole = "{}"
@@ -74,7 +74,7 @@ func (a *arguments) write(t *pane.Paras) (last int) {
 }
 
 // change writes how one file would change.
-func (a *arguments) change(c *judge.Change, t *pane.Paras) {
+func (a *arguments) change(c *edits.Change, t *pane.Paras) {
 	files := a.diff(c.Diff).files
 	if len(files) == 0 {
 		t.Exact("changes", joined(c.Path, c.Diff, c.Note), screen.Accent)

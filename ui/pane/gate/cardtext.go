@@ -33,7 +33,7 @@ var gates = map[judge.Gate]string{
 func (p *Card) lay(env pane.Env) {
 	a := *p.a
 	if p.card != nil {
-		a.Always, a.Bound, a.Caveat, a.Changes, a.Around, a.Action.Files = p.card.Always, p.card.Bound, p.card.Caveat, p.card.Changes, p.card.Around, p.card.Action.Files
+		a.Card, a.Action.Files = p.card.Card, p.card.Action.Files
 	}
 	t, end := sheet(&env, &a, p.args, p.grounds)
 	p.end = end

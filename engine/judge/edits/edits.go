@@ -1,4 +1,6 @@
-package judge
+// Package edits reads what an action would do to files, in the arguments that tools
+// give it and in the patch of a merge.
+package edits
 
 import (
 	"slices"
@@ -11,8 +13,13 @@ import (
 	"swarmdeck/engine/diff"
 )
 
-// maxChanges bounds the changes of files that are read in one action.
-const maxChanges = 50
+// Bounds of what is read of one action.
+const (
+	maxChanges = 50        // of files
+	maxDepth   = 8         // of arguments
+	MaxShown   = 64 << 10  // bytes of one file
+	MaxAll     = 256 << 10 // bytes of all
+)
 
 // Change is what an action would do to one file.
 type Change struct {
@@ -43,22 +50,22 @@ type edit struct {
 	args   []string
 }
 
-// changes reads what an action would do to files in its arguments: texts that take
+// Of reads what an action would do to files in its arguments: texts that take
 // each other's place, whole new contents, patches. kept tells what a file holds now.
-func (a *Action) changes(kept func(path string) (string, bool)) (out []Change) {
-	var args map[string]any
-	if json.Unmarshal(a.Args, &args) != nil {
+func Of(args core.Raw, kept func(path string) (string, bool)) (out []Change) {
+	var in map[string]any
+	if json.Unmarshal(args, &in) != nil {
 		return nil
 	}
 	r := editReader{kept: kept}
-	r.look(args, "", "", 0)
-	left := maxShownAll
+	r.look(in, "", "", 0)
+	left := MaxAll
 	for _, e := range once(r.edits) {
 		if len(out) == maxChanges {
 			break
 		}
 		c := e.change(kept)
-		if most := min(left, maxShown); len(c.Diff) > most {
+		if most := min(left, MaxShown); len(c.Diff) > most {
 			c.Diff, c.Args = core.ClipTo(c.Diff, most), nil
 			c.Note = strings.TrimPrefix(c.Note+"; it goes on", "; ")
 		}
@@ -90,18 +97,13 @@ func Written(args core.Raw) (paths []string) {
 // patchMark begins each file of a patch in git's format.
 const patchMark = "diff --git "
 
-// landing reads what a task about an agent's tree would do to files: the text that
-// the action is bound to ends with it as a patch, which is then told here alone.
-func (a *Action) landing() (out []Change) {
-	if !strings.HasPrefix(a.Kind, "tree.") || len(a.Files) == 0 {
-		return nil
-	}
-	f := &a.Files[0]
-	head, patch, ok := strings.Cut(f.Text, "\n"+patchMark)
+// Landing reads what a task about an agent's tree would do to files: the text that
+// it is bound to ends with it as a patch, which is then told here alone.
+func Landing(text string) (head string, out []Change) {
+	head, patch, ok := strings.Cut(text, "\n"+patchMark)
 	if !ok {
-		return nil
+		return text, nil
 	}
-	f.Text = head
 	for part := range strings.SplitSeq(patch, "\n"+patchMark) {
 		names, rest, _ := strings.Cut(part, "\n")
 		c := Change{Diff: rest}
@@ -118,7 +120,7 @@ func (a *Action) landing() (out []Change) {
 			break
 		}
 	}
-	return out
+	return head, out
 }
 
 // editReader finds edits in arguments.
@@ -226,7 +228,7 @@ func (e *edit) change(kept func(path string) (string, bool)) Change {
 	if e.patch != "" {
 		return c
 	}
-	c.Diff = diff.Unified(e.path, e.before, e.after, maxShown)
+	c.Diff = diff.Unified(e.path, e.before, e.after, MaxShown)
 	if now, ok := kept(e.path); !e.whole && (!ok || !strings.Contains(now, e.before)) && leftOut(c.Diff, e.after) {
 		c.Note = "lines that stay, as the agent says, are left out"
 	}

@@ -1,4 +1,4 @@
-package judge
+package effect
 
 import (
 	"slices"
@@ -10,19 +10,22 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// toolClass says what tools do, by whole name or by a word in the name.
-type toolClass struct {
+// Tools says what tools do, by whole name or by a word in the name.
+type Tools struct {
 	Effect string   `yaml:"effect" json:"effect"`
 	Names  []string `yaml:"names" json:"names,omitempty"`
 	Words  []string `yaml:"words" json:"words,omitempty"`
 }
 
-func (c *classifier) addTools(classes []toolClass) error {
+// CommandKeys are the names of arguments that are a command line, or a part of one.
+var CommandKeys = []string{"argv", "command", "cmd", "script", "code"}
+
+func (c *Classifier) addTools(classes []Tools) error {
 	for _, k := range classes {
-		if !slices.Contains(effectNames, k.Effect) {
-			return core.Invalid("tools.effect", k.Effect, list(effectNames))
+		if err := known("tools.effect", k.Effect); err != nil {
+			return err
 		}
-		if k.Effect == effectRead && len(k.Words) > 0 {
+		if k.Effect == Read && len(k.Words) > 0 {
 			return core.Invalid("tools.words", k.Words[0], "whole names only for the effect read")
 		}
 		for _, n := range k.Names {
@@ -35,43 +38,51 @@ func (c *classifier) addTools(classes []toolClass) error {
 	return nil
 }
 
+// OfTool lists the effects of a tool call. None means unknown.
+func (c *Classifier) OfTool(name string, args core.Raw, declared []string) []string {
+	var found effects
+	c.tool(&found, name, args, declared)
+	return found.list()
+}
+
 // tool adds the effects of a tool call: what its name says, and what a
 // command line among its arguments does.
-func (c *classifier) tool(found *effects, a *Action) {
-	whole := c.tools[strings.ToLower(a.Tool)]
+func (c *Classifier) tool(found *effects, name string, in core.Raw, declared []string) {
+	whole := c.tools[strings.ToLower(name)]
 	for _, e := range whole {
 		found.add(e)
 	}
 	if len(whole) == 0 {
-		found.unknown = !slices.Contains(a.Effects, effectRead) // by declaration
-		for _, w := range nameWords(a.Tool) {
+		found.unknown = !slices.Contains(declared, Read) // by declaration
+		for _, w := range Words(name) {
 			for _, e := range c.words[w] {
 				found.add(e)
 			}
 		}
 	}
-	if len(a.Args) == 0 {
+	if len(in) == 0 {
 		return
 	}
 	var args map[string]any
-	if err := json.Unmarshal(a.Args, &args); err != nil {
-		found.add(effectOpaque)
+	if err := json.Unmarshal(in, &args); err != nil {
+		found.add(Opaque)
 		return
 	}
 	if anyString(args, c.secret) {
-		found.add(effectSecret)
+		found.add(Secret)
 	}
 	told := c.command(found, args)
-	told = c.command(found, nested(args, "input")) || told // of an agent's own tool
-	if title := asText(args["title"]); !told && slices.Contains(found.names, effectExec) {
+	input, _ := args["input"].(map[string]any)
+	told = c.command(found, input) || told // of an agent's own tool
+	if title, _ := args["title"].(string); !told && slices.Contains(found.names, Exec) {
 		c.parsed(found, title, "", 1) // some tell of a command nowhere else
 	}
 }
 
 // command adds the effects of a command line among arguments; false is that there is none.
-func (c *classifier) command(found *effects, args map[string]any) (told bool) {
+func (c *Classifier) command(found *effects, args map[string]any) (told bool) {
 	dir, _ := args["cwd"].(string)
-	for _, key := range commandKeys {
+	for _, key := range CommandKeys {
 		switch v := args[key].(type) {
 		case string:
 			told = told || v != ""
@@ -107,8 +118,8 @@ func anyString(v any, match func(string) bool) bool {
 	return false
 }
 
-// nameWords splits fs.delete_file, delete-file and deleteFile.
-func nameWords(name string) []string {
+// Words splits fs.delete_file, delete-file and deleteFile.
+func Words(name string) []string {
 	var words []string
 	var word []rune
 	flush := func() {

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/store"
 )
 
 // unusedStays is how long an approval stays that was given and not used yet.
@@ -18,23 +19,23 @@ const unusedStays = 7 * 24 * time.Hour
 // go, and then the approvals that are older than all decisions that are left.
 // An open approval stays, and so does what came after it. It returns nil when it
 // is through.
-func (j *Judge) PruneDecisions(ctx context.Context, by core.Caller, limit record.Limit, _ []byte) (next []byte, err error) {
-	if next, err = j.decisions.Prune(ctx, by, limit, "decisions"); err != nil {
+func (j *approvals) PruneDecisions(ctx context.Context, by core.Caller, limit record.Limit, _ []byte) (next []byte, err error) {
+	if next, err = j.decisions.kind.Prune(ctx, by, limit, "decisions"); err != nil {
 		return nil, err
 	}
 	var oldest *decisionRow
 	err = j.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		oldest, err = j.decisions.At(tx, record.Seq(j.decisions.Newest(tx)+1-uint64(j.decisions.Count(tx))))
+		oldest, err = j.decisions.kind.At(tx, record.Seq(j.decisions.kind.Newest(tx)+1-uint64(j.decisions.kind.Count(tx))))
 		return err
 	})
 	if err == nil && oldest != nil {
-		_, err = j.approvals.Prune(ctx, by, record.Limit{Before: oldest.CreatedAt}, "approvals")
+		_, err = j.kind.Prune(ctx, by, record.Limit{Before: oldest.CreatedAt}, "approvals")
 	}
 	return next, err
 }
 
 // decided is when a decision was made; one whose approval is open stays.
-func (j *Judge) decided(tx *audit.Tx, r *decisionRow) (at time.Time, err error) {
+func (j *decisions) decided(tx *audit.Tx, r *decisionRow) (at time.Time, err error) {
 	if r.ApprovalID != "" {
 		if _, open, err := approvalOpen.Get(tx, keyOf(r.ApprovalID)); open || err != nil {
 			return at, err
@@ -78,7 +79,7 @@ func (a *Approval) over(now time.Time) bool {
 }
 
 // Said finds the reasons that the subject gave, before they are erased.
-func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) error {
+func (j *approvals) Said(ctx context.Context, tenant string, of *record.Subject) error {
 	const look = 4096
 	of.Said = map[string][]string{}
 	for from := []byte(nil); ; {
@@ -103,8 +104,8 @@ func (j *Judge) Said(ctx context.Context, tenant string, of *record.Subject) err
 // Erasers erase the arguments in always rules that the subject made, or that came
 // of what was asked for them; what was asked for them, with the reasons that they
 // gave; and what decisions about it say.
-func (j *Judge) Erasers() []record.Eraser {
-	return []record.Eraser{j.rules.Eraser("rules"), j.approvals.Eraser("approvals"), j.decisions.Eraser("decisions")}
+func (j *approvals) Erasers() []record.Eraser {
+	return []record.Eraser{j.standing.kind.Eraser("rules"), j.kind.Eraser("approvals"), j.decisions.kind.Eraser("decisions")}
 }
 
 // eraseApproval takes out what was asked, or how it was answered. One that is
@@ -142,7 +143,7 @@ func eraseApproval(e *record.Erasure, a *Approval) {
 
 // eraseDecision takes out the reasons that the subject gave, and what decisions
 // about them were about.
-func (j *Judge) eraseDecision(e *record.Erasure, row *decisionRow) {
+func (j *approvals) eraseDecision(e *record.Erasure, row *decisionRow) {
 	whose, over := e.Whose(row.TaskID)
 	if !over {
 		return
@@ -166,17 +167,17 @@ func (j *Judge) eraseDecision(e *record.Erasure, row *decisionRow) {
 
 // decidedBy says whether the subject decided under another name, as the approval
 // tells.
-func (j *Judge) decidedBy(tx *audit.Tx, d *GateDecision, of *record.Subject) bool {
+func (j *approvals) decidedBy(tx *audit.Tx, d *GateDecision, of *record.Subject) bool {
 	if d.ApprovalID == "" || d.DecidedBy == "" {
 		return false
 	}
-	a, err := j.approvals.Load(tx, d.ApprovalID) // one that left tells nothing
+	a, err := j.kind.Load(tx, d.ApprovalID) // one that left tells nothing
 	return err == nil && a != nil && (d.DecidedBy == a.AnsweredBy && of.Is("", a.AnsweredPerson) || slices.ContainsFunc(a.Consents, func(c Consent) bool { return d.DecidedBy == c.By && of.Is("", c.Person) }))
 }
 
-func (j *Judge) eraseRule(e *record.Erasure, r *Rule) {
+func (j *approvals) eraseRule(e *record.Erasure, r *Rule) {
 	if e.Of.Name != r.Owner {
-		a, err := j.approvals.Load(e.Tx, r.ApprovalID)
+		a, err := j.kind.Load(e.Tx, r.ApprovalID)
 		if err != nil || a == nil { // it left
 			return
 		}
@@ -186,5 +187,85 @@ func (j *Judge) eraseRule(e *record.Erasure, r *Rule) {
 	}
 	if e.Wipe(&r.Action.Args) && r.alive(e.Tx.Now()) {
 		e.Waits("rule " + r.RuleID + " (it holds: policy rules revoke " + r.RuleID + ")")
+	}
+}
+
+// Indexes.
+const (
+	decisionRare   store.Bucket = "decision.rare" // decisions that are not approve, by what they are
+	approvalBucket store.Bucket = "approval"
+	decisionBucket store.Bucket = "decision"
+	approvalShape  store.Bucket = "approval.shape" // answered approvals, by their shape
+	approvalTask   store.Bucket = "approval.task"  // open approvals, by their task
+)
+
+// What is kept beside the records, by their numbers unless said.
+const (
+	approvalOpen  record.Rows[uint64]      = "approval.open" // when to look next at an open one, Unix µs
+	pastAsks      record.Rows[pastAsk]     = "decision.ask"  // see History
+	policySources record.Rows[core.Raw]    = "policy.source"
+	policyCases   record.Rows[core.Raw]    = "policy.cases"    // JSON lines
+	versionNumber record.Rows[uint64]      = "policy.versions" // by version
+	versionTable  record.Rows[core.Raw]    = "policy.versions"
+	policyActive  record.Rows[uint64]      = "policy.state" // at activeKey: number of the policy that rules, 0 for the base
+	policyTerms   record.Rows[PolicyTerms] = "policy.state" // at termsKey
+)
+
+var activeKey, termsKey = record.Key("active"), record.Key("terms")
+
+// keyOf is the key of an id that is known to be good.
+func keyOf(id string) record.Key {
+	_, _, n, _ := core.ParseID(id)
+	return record.Seq(n)
+}
+
+func (j *approvals) approvalKind() record.Table[Approval] {
+	return &record.Kind[*Approval]{
+		Noun: "approval", Bucket: approvalBucket, Ledger: j.ledger.Ledger, Follow: j.live.Follow,
+		ID: func(a *Approval) string { return a.ApprovalID }, Number: record.Numbers(core.ApprovalPrefix), Name: record.NumberedName(core.ApprovalPrefix),
+		Decode: decodeApproval, Says: "status digest", Personal: eraseApproval, Ended: askedAt, Fits: (*Approval).matches, Statuses: core.Strings(Open, Approved, Refused, Expired, Voided),
+		Indexes: []record.Index[*Approval]{{Bucket: approvalShape, Word: func(a *Approval) string {
+			if a.Status == Approved || a.Status == Refused {
+				return a.shape()
+			}
+			return ""
+		}}, {Bucket: approvalTask, Word: func(a *Approval) string {
+			if a.Status == Open {
+				return a.TaskID
+			}
+			return ""
+		}}},
+	}
+}
+
+// decisionKind keeps decisions: an event of the caller, or of the decision
+// itself, tells of each.
+func (j *decisions) decisionKind(erase func(*record.Erasure, *decisionRow)) record.Table[decisionRow] {
+	return &record.Kind[*decisionRow]{
+		Noun: "decision", Bucket: decisionBucket, Ledger: j.ledger.Ledger, Quiet: true,
+		ID: func(r *decisionRow) string { return r.DecisionID }, Number: record.Numbers(core.DecisionPrefix), Name: record.NumberedName(core.DecisionPrefix),
+		Place: func(r *decisionRow) record.Key { return record.Seq(r.Number) },
+		Head:  func(r *decisionRow) record.Head { return record.Head{Created: &r.CreatedAt} },
+		Encode: func(b []byte, r *decisionRow) ([]byte, error) {
+			if r.by == nil { // it was read, and changed
+				return core.Encode(r)
+			}
+			return r.encode(b), nil
+		},
+		Personal: erase, Ended: j.decided, Leaves: forget,
+		Indexes: []record.Index[*decisionRow]{{Bucket: decisionRare, Count: string(decisionRare), Word: func(r *decisionRow) string {
+			if r.Decision == Approve {
+				return ""
+			}
+			return string(r.Decision)
+		}}},
+	}
+}
+
+func (j *policies) policyKind() record.Table[Policy] {
+	return &record.Kind[*Policy]{
+		Noun: "policy", Bucket: "policy", Ledger: j.ledger.Ledger,
+		ID: func(p *Policy) string { return p.PolicyID }, Number: record.Numbers(core.PolicyPrefix), Name: record.NumberedName(core.PolicyPrefix),
+		Says: "status source_digest cases_digest kind interpreter serve gates proposed_by tests_summary first_activated_by",
 	}
 }

@@ -1,4 +1,4 @@
-package judge
+package topic
 
 import (
 	"strings"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold makes of a text what words are looked for in: in compatibility
+// Fold makes of a text what words are looked for in: in compatibility
 // decomposition (UAX #15), without marks and without what is not seen, in lower
 // case, and with a Latin letter for each that looks like one (UTS #39).
-func (f folder) fold(text string) string {
+func (f Folder) Fold(text string) string {
 	ascii := true
 	for i := 0; i < len(text) && ascii; i++ {
 		ascii = text[i] < 0x80
@@ -39,11 +39,12 @@ func (f folder) fold(text string) string {
 const alike = "аa вb сc ԁd еe ҽe ғf ɡg հh һh іi ıi ɩi јj ϳj кk κk ӏl ιi ʟl мm пn ոn оo οo օo σo рp ρp ԛq գq гr ѕs ꜱs тt τt цu υu ս" +
 	"u ѵv νv ԝw ѡw хx χx уy γy ʏy ᴢz ʀr ɴn ɪi ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ᴊj ᴋk ᴍm ᴏo ᴘp ᴛt ᴜu ᴠv ᴡw αa εe ηn нh ɑa øo łl đd ħh ŧt ßs æa œo"
 
-// folder folds texts: it has the letters of alike.
-type folder map[rune]rune
+// Folder folds texts: it has the letters of alike.
+type Folder map[rune]rune
 
-func newFolder() folder {
-	f := folder{}
+// NewFolder makes one.
+func NewFolder() Folder {
+	f := Folder{}
 	for pair := range strings.FieldsSeq(alike) {
 		two := []rune(pair)
 		f[two[0]] = two[1]

@@ -1,4 +1,5 @@
-package judge
+// Package topic finds sensitive topics in a text, by lists of words.
+package topic
 
 import (
 	"slices"
@@ -9,19 +10,19 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// topic is a list of words and phrases that make a text sensitive.
-type topic struct {
+// Topic is a list of words and phrases that make a text sensitive.
+type Topic struct {
 	Name     string   `yaml:"name" json:"name"`
 	Language string   `yaml:"language" json:"language,omitempty"` // of the words, for who reads the list; all lists are looked for
 	Words    []string `yaml:"words" json:"words"`
 	Except   []string `yaml:"except" json:"except,omitempty"`
 }
 
-// topicIndex finds topics in one pass over the words of a text.
-type topicIndex struct {
+// Index finds topics in one pass over the words of a text.
+type Index struct {
 	phrases map[string][]phrase // by first word
 	spaced  map[string]string   // the topic of a word or phrase written as one
-	folder  folder
+	folder  Folder
 }
 
 type phrase struct {
@@ -36,10 +37,13 @@ const (
 	topicTooLong = "unchecked"
 )
 
-func newTopicIndex(topics []topic) (*topicIndex, error) {
-	x := &topicIndex{phrases: map[string][]phrase{}, spaced: map[string]string{}, folder: newFolder()}
+var named = core.Pattern(`^[a-z0-9_.]{1,64}$`)
+
+// New checks lists and takes them over.
+func New(topics []Topic) (*Index, error) {
+	x := &Index{phrases: map[string][]phrase{}, spaced: map[string]string{}, folder: NewFolder()}
 	for _, t := range topics {
-		if !reasonName().MatchString(t.Name) {
+		if !named().MatchString(t.Name) {
 			return nil, core.Invalid("topics.name", t.Name, "1-64 of a-z 0-9 _ .")
 		}
 		for i, w := range slices.Concat(t.Words, t.Except) {
@@ -55,7 +59,7 @@ func newTopicIndex(topics []topic) (*topicIndex, error) {
 	return x, nil
 }
 
-func (x *topicIndex) add(text, topic string, except bool) error {
+func (x *Index) add(text, topic string, except bool) error {
 	words := x.words(text)
 	if len(words) == 0 {
 		return core.Invalid("topics."+topic, text, "at least one word")
@@ -67,8 +71,8 @@ func (x *topicIndex) add(text, topic string, except bool) error {
 	return nil
 }
 
-// in lists the topics of a text, sorted.
-func (x *topicIndex) in(text string) []string {
+// In lists the topics of a text, sorted.
+func (x *Index) In(text string) []string {
 	if len(text) > maxTopicText {
 		return []string{topicTooLong}
 	}
@@ -121,8 +125,8 @@ func letters(words []string) (runs []string) {
 }
 
 // words are those of a text, folded.
-func (x *topicIndex) words(text string) []string {
-	return strings.FieldsFunc(x.folder.fold(text), func(r rune) bool {
+func (x *Index) words(text string) []string {
+	return strings.FieldsFunc(x.folder.Fold(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }

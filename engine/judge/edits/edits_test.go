@@ -1,4 +1,4 @@
-package judge
+package edits
 
 import (
 	"reflect"
@@ -35,7 +35,7 @@ func TestTheChangesOfFilesAreReadInWhatToolsAreGiven(t *testing.T) {
 		{"none", `{"path":"a.txt"}`, "", "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := (&Action{Args: core.Raw(c.args)}).changes(kept)
+			got := Of(core.Raw(c.args), kept)
 			if c.diff == "" {
 				if len(got) > 0 {
 					t.Fatalf("got %+v", got)
@@ -51,12 +51,12 @@ func TestTheChangesOfFilesAreReadInWhatToolsAreGiven(t *testing.T) {
 
 func TestChangesThatDifferAreAllShown(t *testing.T) {
 	args := `{"input":{"file_path":"c","old_string":"a","new_string":"evil"},"diffs":[{"path":"c","oldText":"a","newText":"b"}]}`
-	got := (&Action{Args: core.Raw(args)}).changes(func(string) (string, bool) { return "", false })
+	got := Of(core.Raw(args), func(string) (string, bool) { return "", false })
 	if len(got) != 2 || !strings.Contains(got[0].Diff, "evil") {
 		t.Fatalf("got %q", got)
 	}
-	long := strings.Repeat("x\n", maxShown)
-	got = (&Action{Args: core.MustEncode(map[string]string{"path": "c", "content": long})}).changes(func(string) (string, bool) { return "", false })
+	long := strings.Repeat("x\n", MaxShown)
+	got = Of(core.MustEncode(map[string]string{"path": "c", "content": long}), func(string) (string, bool) { return "", false })
 	if len(got) != 1 || got[0].Args != nil || !strings.HasSuffix(got[0].Note, "it goes on") {
 		t.Fatalf("a long one: %q %q", got[0].Args, got[0].Note)
 	}

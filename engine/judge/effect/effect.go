@@ -1,4 +1,7 @@
-package judge
+// Package effect tells what an action does by how it looks: the commands of a command
+// line, the text of a shell, the name and the arguments of a tool. It errs on the grave
+// side, and is advice: an interpreter can hide anything.
+package effect
 
 import (
 	"path"
@@ -10,38 +13,36 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Effects that the code itself gives; the table's lists may give any.
+// Effects that the code itself gives; the lists may give any of names.
 const (
-	effectRead   = "read"
-	effectWrite  = "write"
-	effectExec   = "exec"
-	effectOpaque = "opaque" // hides what it runs
-	effectSecret = "secret" // touches what may be secret
-	effectHavoc  = "catastrophe"
+	Read   = "read"
+	Write  = "write"
+	Exec   = "exec"
+	Opaque = "opaque" // hides what it runs
+	Secret = "secret" // touches what may be secret
+	Havoc  = "catastrophe"
 )
 
-// Task kinds that rules look into: a local command, a skill with what it
-// depends on, a tool of a server, and an operation of a CAD agent.
-const (
-	KindExec  = "exec.run"
-	KindSkill = "skill.invoke"
-	KindMCP   = "mcp.call" // a tool of a server; its arguments lie in args
-	KindCAD   = "cad.operation"
-	// KindIntent is what an agent wants of the controller.
-	KindIntent = "intent"
-	// KindNet is a connection to a host; its tool is HOST:PORT.
-	KindNet = "net.connect"
-	// KindTool is a tool that an agent calls.
-	KindTool = "tool"
-	// KindGrant is a Grant, which its arguments hold.
-	KindGrant = "grant"
-	// KindQuestion is a Question, which its arguments hold.
-	KindQuestion = "question"
-)
+const names = "read, write, exec, opaque, secret, catastrophe, destroy, publish, escalate, spend"
 
-var effectNames = []string{
-	effectRead, effectWrite, effectExec, effectOpaque, effectSecret, effectHavoc,
-	"destroy", "publish", "escalate", "spend",
+// known refuses what is no effect.
+func known(field, effect string) error {
+	if !slices.Contains(strings.Split(names, ", "), effect) {
+		return core.Invalid(field, effect, names)
+	}
+	return nil
+}
+
+// Lists say what commands and tools do, as a policy has them.
+type Lists struct {
+	Commands    []Command `yaml:"commands" json:"commands,omitempty"`
+	Wrappers    []Wrapper `yaml:"wrappers" json:"wrappers,omitempty"`
+	Shells      []string  `yaml:"shells" json:"shells,omitempty"`
+	SystemDirs  []string  `yaml:"system_dirs" json:"system_dirs,omitempty"`
+	Roots       []string  `yaml:"roots" json:"roots,omitempty"`
+	Devices     []string  `yaml:"devices" json:"devices,omitempty"`
+	SecretPaths []string  `yaml:"secret_paths" json:"secret_paths,omitempty"`
+	Tools       []Tools   `yaml:"tools" json:"tools,omitempty"`
 }
 
 // Bounds of what is looked into; past them the effect is opaque.
@@ -52,11 +53,11 @@ const (
 	maxBraced    = 4096 // of one command
 )
 
-// classifier turns an action into its effects by the table's lists.
-type classifier struct {
-	exact    map[string][]*commandClass
-	prefixed []*commandClass // some name ends with *
-	wrappers map[string]*wrapper
+// Classifier tells effects by lists. It never changes.
+type Classifier struct {
+	exact    map[string][]*Command
+	prefixed []*Command // some name ends with *
+	wrappers map[string]*Wrapper
 	shells   map[string]bool
 	dirs     map[string]bool
 	roots    map[string]bool
@@ -66,17 +67,18 @@ type classifier struct {
 	words    map[string][]string // effects by word in the name
 }
 
-func newClassifier(f *tableFile) (*classifier, error) {
-	c := &classifier{
-		exact: map[string][]*commandClass{}, wrappers: map[string]*wrapper{},
-		shells: set(f.Shells), dirs: set(f.SystemDirs), roots: set(f.Roots),
-		devices: f.Devices, secrets: f.SecretPaths,
+// New checks lists and takes them over.
+func New(l *Lists) (*Classifier, error) {
+	c := &Classifier{
+		exact: map[string][]*Command{}, wrappers: map[string]*Wrapper{},
+		shells: set(l.Shells), dirs: set(l.SystemDirs), roots: set(l.Roots),
+		devices: l.Devices, secrets: l.SecretPaths,
 		tools: map[string][]string{}, words: map[string][]string{},
 	}
-	for i := range f.Commands {
-		k := &f.Commands[i]
-		if !slices.Contains(effectNames, k.Effect) {
-			return nil, core.Invalid("commands.effect", k.Effect, list(effectNames))
+	for i := range l.Commands {
+		k := &l.Commands[i]
+		if err := known("commands.effect", k.Effect); err != nil {
+			return nil, err
 		}
 		if len(k.Names) == 0 {
 			return nil, core.Invalid("commands.names", "", "at least one program name")
@@ -92,10 +94,10 @@ func newClassifier(f *tableFile) (*classifier, error) {
 			}
 		}
 	}
-	for i := range f.Wrappers {
-		c.wrappers[f.Wrappers[i].Name] = &f.Wrappers[i]
+	for i := range l.Wrappers {
+		c.wrappers[l.Wrappers[i].Name] = &l.Wrappers[i]
 	}
-	return c, c.addTools(f.Tools)
+	return c, c.addTools(l.Tools)
 }
 
 func set(of []string) map[string]bool {
@@ -106,46 +108,34 @@ func set(of []string) map[string]bool {
 	return m
 }
 
-// of lists the effects of an action, sorted. None means unknown.
-func (c *classifier) of(a *Action) []string {
-	found := effects{}
-	switch a.Kind {
-	case KindExec:
-		c.execArgs(&found, a.Args)
-	case KindSkill:
-		return c.skill(a)
-	case KindMCP:
-		c.call(&found, a)
-	case KindCAD:
-		return slices.Sorted(slices.Values(a.Effects)) // whoever asks knows the methods
-	default:
-		c.tool(&found, a)
-	}
-	return found.list()
+// Runs reports whether a program runs what its words say.
+func (c *Classifier) Runs(program string) bool {
+	return c.shells[program] || c.wrappers[program] != nil || program == "find"
 }
 
-// call adds the effects of a tool of a server, called by a task. Its name, which the
-// server chose, makes it graver and never harmless: that it reads is declared.
-func (c *classifier) call(found *effects, a *Action) {
-	if found.unknown = !slices.Contains(a.Effects, effectRead); !found.unknown {
-		found.add(effectRead)
+// OfCall lists the effects of a tool of a server, called by a task with its arguments
+// below "args". Its name, which the server chose, makes it graver and never harmless:
+// that it reads is declared.
+func (c *Classifier) OfCall(tool string, args core.Raw, declared []string) []string {
+	var found effects
+	if found.unknown = !slices.Contains(declared, Read); !found.unknown {
+		found.add(Read)
 	}
 	var in struct {
 		Args core.Raw `json:"args"`
 	}
-	if err := json.Unmarshal(a.Args, &in); err != nil {
-		found.add(effectOpaque)
-		return
+	if err := json.Unmarshal(args, &in); err != nil {
+		found.add(Opaque)
+	} else {
+		c.tool(&found, tool, in.Args, declared)
 	}
-	inner := *a
-	inner.Args = in.Args
-	c.tool(found, &inner)
+	return found.list()
 }
 
-// skill lists what the skills of an action declare, what the commands among
+// OfSkill lists what the skills of an action declare, what the commands among
 // them do that no declaration covers (that one reads or writes is in its "exec"
 // already), and whether what is read may be secret.
-func (c *classifier) skill(a *Action) []string {
+func (c *Classifier) OfSkill(args core.Raw, declared []string) []string {
 	var found effects
 	var in struct {
 		Plan []struct {
@@ -155,22 +145,44 @@ func (c *classifier) skill(a *Action) []string {
 			} `json:"runner"`
 		} `json:"plan"`
 	}
-	if err := json.Unmarshal(a.Args, &in); err != nil {
-		found.add(effectOpaque)
+	if err := json.Unmarshal(args, &in); err != nil {
+		found.add(Opaque)
 	}
 	for _, p := range in.Plan {
 		if len(p.Runner.Argv) > 0 && p.Runner.Argv[0] != "" {
 			c.run(&found, command{words: p.Runner.Argv, dir: p.Runner.Dir}, "", 0)
 		}
 	}
-	var args map[string]any
-	if len(a.Effects) > 0 && json.Unmarshal(a.Args, &args) == nil && anyString(args, c.secret) {
-		found.add(effectSecret)
+	var values map[string]any
+	if len(declared) > 0 && json.Unmarshal(args, &values) == nil && anyString(values, c.secret) {
+		found.add(Secret)
 	}
-	names := slices.DeleteFunc(found.list(), func(effect string) bool { return effect == effectRead || effect == effectWrite })
-	names = append(names, a.Effects...)
-	slices.Sort(names)
-	return slices.Compact(names)
+	all := slices.DeleteFunc(found.list(), func(effect string) bool { return effect == Read || effect == Write })
+	all = append(all, declared...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// OfCommand lists the effects of a command with its directory, environment and input:
+// {"argv","dir","env","stdin"}.
+func (c *Classifier) OfCommand(args core.Raw) []string {
+	var found effects
+	var in struct {
+		Argv  []string       `json:"argv"`
+		Dir   string         `json:"dir"`
+		Env   map[string]any `json:"env"`
+		Stdin string         `json:"stdin"`
+	}
+	if err := json.Unmarshal(args, &in); err != nil || len(in.Argv) == 0 || in.Argv[0] == "" {
+		return []string{Opaque}
+	}
+	found.unknown = len(in.Env) > 0 // PATH, LD_PRELOAD, GIT_EXTERNAL_DIFF, …
+	dir := ""
+	if strings.HasPrefix(in.Dir, "/") {
+		dir = in.Dir
+	}
+	c.run(&found, command{words: in.Argv, dir: dir}, in.Stdin, 0)
+	return found.list()
 }
 
 // effects collects; reading survives only when everything reads.
@@ -187,36 +199,14 @@ func (e *effects) add(name string) {
 
 func (e *effects) list() []string {
 	if e.unknown || len(e.names) > 1 {
-		e.names = slices.DeleteFunc(e.names, func(n string) bool { return n == effectRead })
+		e.names = slices.DeleteFunc(e.names, func(n string) bool { return n == Read })
 	}
 	slices.Sort(e.names)
 	return e.names
 }
 
-// execArgs reads the arguments of exec.run.
-func (c *classifier) execArgs(found *effects, args core.Raw) {
-	var in struct {
-		Argv  []string       `json:"argv"`
-		Dir   string         `json:"dir"`
-		Env   map[string]any `json:"env"`
-		Stdin string         `json:"stdin"`
-	}
-	if err := json.Unmarshal(args, &in); err != nil || len(in.Argv) == 0 || in.Argv[0] == "" {
-		found.add(effectOpaque)
-		return
-	}
-	if len(in.Env) > 0 {
-		found.unknown = true // PATH, LD_PRELOAD, GIT_EXTERNAL_DIFF, …
-	}
-	dir := ""
-	if strings.HasPrefix(in.Dir, "/") {
-		dir = in.Dir
-	}
-	c.run(found, command{words: in.Argv, dir: dir}, in.Stdin, 0)
-}
-
 // run adds the effects of one command and of the commands it starts.
-func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
+func (c *Classifier) run(found *effects, cmd command, stdin string, depth int) {
 	for len(cmd.words) > 0 && depth > 0 && isAssignment(cmd.words[0]) {
 		cmd.words = cmd.words[1:]
 		found.unknown = true
@@ -225,25 +215,25 @@ func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
 		return
 	}
 	if depth > maxNesting {
-		found.add(effectOpaque)
+		found.add(Opaque)
 		return
 	}
 	name := cmd.name()
 	known := false
 	for _, k := range c.classes(name) {
-		if k.Effect == effectRead && (depth > 0 || !c.fromSystem(cmd.words[0])) {
+		if k.Effect == Read && (depth > 0 || !c.fromSystem(cmd.words[0])) {
 			continue
 		}
 		if k.matches(cmd, c) {
 			found.add(k.Effect)
-			known = known || k.Effect == effectRead
+			known = known || k.Effect == Read
 		}
 	}
 	if !known {
 		found.unknown = true
 	}
 	if slices.ContainsFunc(cmd.words[1:], c.secret) {
-		found.add(effectSecret)
+		found.add(Secret)
 	}
 	switch {
 	case c.shells[name]:
@@ -251,7 +241,7 @@ func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
 	case name == "eval" && depth > 0:
 		c.text(found, strings.Join(cmd.words[1:], " "), cmd.dir, depth+1)
 	case strings.HasPrefix(cmd.words[0], "$"):
-		found.add(effectOpaque)
+		found.add(Opaque)
 	case name == "find":
 		c.findExec(found, cmd, depth)
 	case c.wrappers[name] != nil:
@@ -266,7 +256,7 @@ func (c *classifier) run(found *effects, cmd command, stdin string, depth int) {
 	}
 }
 
-func (c *classifier) classes(name string) []*commandClass {
+func (c *Classifier) classes(name string) []*Command {
 	out := c.exact[name]
 	for _, k := range c.prefixed {
 		for _, n := range k.Names {
@@ -280,16 +270,16 @@ func (c *classifier) classes(name string) []*commandClass {
 }
 
 // fromSystem: ./ls is not ls.
-func (c *classifier) fromSystem(program string) bool {
+func (c *Classifier) fromSystem(program string) bool {
 	return !strings.Contains(program, "/") || path.Clean(program) == program && c.dirs[path.Dir(program)]
 }
 
-func (c *classifier) secret(word string) bool {
+func (c *Classifier) secret(word string) bool {
 	return slices.ContainsFunc(c.secrets, func(s string) bool { return strings.Contains(word, s) })
 }
 
 // shell looks into the text a shell is given by -c or on its input.
-func (c *classifier) shell(found *effects, cmd command, stdin string, depth int) {
+func (c *Classifier) shell(found *effects, cmd command, stdin string, depth int) {
 	inline := false
 	for i, w := range cmd.words[1:] {
 		if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "+") {
@@ -308,11 +298,11 @@ func (c *classifier) shell(found *effects, cmd command, stdin string, depth int)
 	if stdin != "" {
 		c.text(found, stdin, cmd.dir, depth+1)
 	} else if cmd.piped {
-		found.add(effectOpaque)
+		found.add(Opaque)
 	}
 }
 
-func (c *classifier) findExec(found *effects, cmd command, depth int) {
+func (c *Classifier) findExec(found *effects, cmd command, depth int) {
 	for i, w := range cmd.words {
 		switch w {
 		case "-exec", "-execdir", "-ok", "-okdir":
@@ -326,7 +316,7 @@ func (c *classifier) findExec(found *effects, cmd command, depth int) {
 }
 
 // inner is the command line that a wrapper runs.
-func inner(w *wrapper, words []string) []string {
+func inner(w *Wrapper, words []string) []string {
 	words = words[1:]
 	own := w.Operands
 	for len(words) > 0 {
