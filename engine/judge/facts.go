@@ -17,31 +17,67 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// newEnv declares what a rule can see. Each field is a variable of its own
-// ("action.kind"), so that a misspelt one does not compile, and none is
-// computed before a rule reads it.
-func newEnv() (*cel.Env, error) {
-	text, words := cel.StringType, cel.ListType(cel.StringType)
-	sees := []cel.EnvOption{
-		cel.CrossTypeNumericComparisons(true),
-		cel.Variable("action.args", cel.MapType(text, cel.DynType)),
-		cel.Variable("action.effects", words),
-		cel.Variable("context.attempt", cel.IntType),
-		cel.Variable("context.priority", cel.IntType),
-		cel.Variable("context.contained", cel.BoolType),
-		cel.Variable("result.has_confidence", cel.BoolType),
-		cel.Variable("result.confidence", cel.DoubleType),
-		cel.Variable("result.topics", words),
-		cel.Variable("result.last_try", cel.BoolType),
+// variable is one thing that a rule can see; nil is that there is none.
+type variable struct {
+	of   *cel.Type
+	read func(f *facts) any
+}
+
+// variables are all that a rule can see. Each field is one of its own ("action.kind"), so
+// that a misspelt one does not compile, and none is computed before a rule reads it.
+func variables() map[string]variable {
+	text := func(read func(a *Ask) string) variable {
+		return variable{cel.StringType, func(f *facts) any { return types.String(read(f.ask)) }}
 	}
-	for _, name := range []string{
-		"action.kind", "action.server", "action.tool", "action.risk", "action.intent",
-		"agent.name", "agent.role", "agent.profile", "agent.project",
-		"context.gate", "context.driver", "context.requested_by", "context.actor_kind", "context.door", "context.session", "result.text",
-	} {
-		sees = append(sees, cel.Variable(name, text))
+	number := func(read func(a *Ask) int) variable {
+		return variable{cel.IntType, func(f *facts) any { return types.Int(read(f.ask)) }}
 	}
-	env, err := cel.NewEnv(sees...)
+	truth := func(read func(a *Ask) bool) variable {
+		return variable{cel.BoolType, func(f *facts) any { return types.Bool(read(f.ask)) }}
+	}
+	words := cel.ListType(cel.StringType)
+	return map[string]variable{
+		"action.kind":          text(func(a *Ask) string { return a.Action.Kind }),
+		"action.server":        text(func(a *Ask) string { return a.Action.Server }),
+		"action.tool":          text(func(a *Ask) string { return a.Action.Tool }),
+		"action.risk":          text(func(a *Ask) string { return string(claimed(a.Risk)) }),
+		"action.intent":        text(func(a *Ask) string { return a.Intent }),
+		"action.args":          {cel.MapType(cel.StringType, cel.DynType), func(f *facts) any { return f.arguments() }},
+		"action.effects":       {words, func(f *facts) any { return f.effectList() }},
+		"agent.name":           text(func(a *Ask) string { return a.Agent.Name }),
+		"agent.role":           text(func(a *Ask) string { return a.Agent.Role }),
+		"agent.profile":        text(func(a *Ask) string { return a.Agent.Profile }),
+		"agent.project":        text(func(a *Ask) string { return a.Agent.Project }),
+		"context.gate":         text(func(a *Ask) string { return string(a.Gate) }),
+		"context.driver":       text(func(a *Ask) string { return a.Driver }),
+		"context.attempt":      number(func(a *Ask) int { return a.Attempt }),
+		"context.priority":     number(func(a *Ask) int { return a.Priority }),
+		"context.contained":    truth(func(a *Ask) bool { return a.Contained.Holds }),
+		"context.requested_by": text(func(a *Ask) string { return a.By.Name }),
+		"context.actor_kind":   text(func(a *Ask) string { return string(a.By.Kind) }),
+		"context.door":         text(func(a *Ask) string { return string(a.By.Door) }),
+		"context.session":      text(func(a *Ask) string { return a.Session }),
+
+		"result.has_confidence": truth(func(a *Ask) bool { return a.Confidence != nil }),
+		"result.confidence": {cel.DoubleType, func(f *facts) any {
+			if f.ask.Confidence == nil {
+				return nil
+			}
+			return types.Double(*f.ask.Confidence)
+		}},
+		"result.text":     text(func(a *Ask) string { return a.Text }),
+		"result.topics":   {words, func(f *facts) any { return f.topicList() }},
+		"result.last_try": truth(func(a *Ask) bool { return a.LastTry }),
+	}
+}
+
+// newEnv declares what a rule can see.
+func newEnv(sees map[string]variable) (*cel.Env, error) {
+	options := []cel.EnvOption{cel.CrossTypeNumericComparisons(true)}
+	for name, v := range sees {
+		options = append(options, cel.Variable(name, v.of))
+	}
+	env, err := cel.NewEnv(options...)
 	if err != nil {
 		return nil, fmt.Errorf("make the rule environment: %w", err)
 	}
@@ -89,71 +125,15 @@ func (f *facts) Parent() interpreter.Activation { return nil }
 // ResolveName implements cel.Activation. What is absent (result.confidence of
 // a result that claims none) is an error in the rule that reads it.
 func (f *facts) ResolveName(name string) (any, bool) {
-	value, ok := f.resolve(name)
-	if f.trace != nil && ok {
+	v, ok := f.t.sees[name]
+	if !ok {
+		return nil, false
+	}
+	value := v.read(f)
+	if f.trace != nil && value != nil {
 		f.trace.read(name, value)
 	}
-	return value, ok
-}
-
-func (f *facts) resolve(name string) (any, bool) {
-	a := f.ask
-	switch name {
-	case "action.kind":
-		return types.String(a.Action.Kind), true
-	case "action.server":
-		return types.String(a.Action.Server), true
-	case "action.tool":
-		return types.String(a.Action.Tool), true
-	case "action.args":
-		return f.arguments(), true
-	case "action.risk":
-		return types.String(claimed(a.Risk)), true
-	case "action.intent":
-		return types.String(a.Intent), true
-	case "action.effects":
-		return f.effectList(), true
-	case "agent.name":
-		return types.String(a.Agent.Name), true
-	case "agent.role":
-		return types.String(a.Agent.Role), true
-	case "agent.profile":
-		return types.String(a.Agent.Profile), true
-	case "agent.project":
-		return types.String(a.Agent.Project), true
-	case "context.gate":
-		return types.String(a.Gate), true
-	case "context.driver":
-		return types.String(a.Driver), true
-	case "context.attempt":
-		return types.Int(a.Attempt), true
-	case "context.priority":
-		return types.Int(a.Priority), true
-	case "context.contained":
-		return types.Bool(a.Contained.Holds), true
-	case "context.requested_by":
-		return types.String(a.By.Name), true
-	case "context.actor_kind":
-		return types.String(a.By.Kind), true
-	case "context.door":
-		return types.String(a.By.Door), true
-	case "context.session":
-		return types.String(a.Session), true
-	case "result.has_confidence":
-		return types.Bool(a.Confidence != nil), true
-	case "result.confidence":
-		if a.Confidence == nil {
-			return nil, false
-		}
-		return types.Double(*a.Confidence), true
-	case "result.text":
-		return types.String(a.Text), true
-	case "result.topics":
-		return f.topicList(), true
-	case "result.last_try":
-		return types.Bool(a.LastTry), true
-	}
-	return nil, false
+	return value, value != nil
 }
 
 func (f *facts) effectList() ref.Val {

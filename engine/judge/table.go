@@ -70,6 +70,7 @@ type table struct {
 	held    map[Gate][]*rule // the floors that ask
 	rest    map[Gate][]*rule
 	effects *effect.Classifier
+	sees    map[string]variable
 	topics  *topic.Index
 }
 
@@ -99,7 +100,7 @@ func newTable(file tableFile) (*table, error) {
 		return nil, err
 	}
 	t := &table{
-		version: digestOf(canon), source: canon, file: file, byID: map[string]*rule{},
+		version: digestOf(canon), source: canon, file: file, byID: map[string]*rule{}, sees: variables(),
 		floor: map[Gate][]*rule{}, held: map[Gate][]*rule{}, rest: map[Gate][]*rule{},
 	}
 	if t.effects, err = effect.New(&file.Lists); err != nil {
@@ -108,7 +109,7 @@ func newTable(file tableFile) (*table, error) {
 	if t.topics, err = topic.New(file.Topics); err != nil {
 		return nil, err
 	}
-	env, err := newEnv()
+	env, err := newEnv(t.sees)
 	if err != nil {
 		return nil, err
 	}
