@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -41,8 +40,8 @@ type Inquirer interface {
 
 // Inquire asks who asked for an open approval a question. The deadline stays.
 func (j *answers) Inquire(ctx context.Context, by core.Caller, id, text string) (Approval, error) {
-	if text = strings.TrimSpace(text); text == "" || len(text) > maxInquiry || !utf8.ValidString(text) {
-		return Approval{}, core.Invalid("text", core.Clip(text), fmt.Sprintf("1-%d bytes of UTF-8", maxInquiry))
+	if err := checkText("text", &text, 1, maxInquiry); err != nil {
+		return Approval{}, err
 	}
 	return j.adjust(ctx, by, id, "ask about", func(tx *audit.Tx, a *Approval) error {
 		if len(a.Inquiries) >= maxInquiries {
@@ -62,8 +61,8 @@ func (j *answers) Inquire(ctx context.Context, by core.Caller, id, text string) 
 
 // Reply is what who asked for an approval says to the newest question about it.
 func (j *answers) Reply(ctx context.Context, by core.Caller, id, text string) (Approval, error) {
-	if text = strings.TrimSpace(text); text == "" || len(text) > maxReply || !utf8.ValidString(text) {
-		return Approval{}, core.Invalid("text", core.Clip(text), fmt.Sprintf("1-%d bytes of UTF-8", maxReply))
+	if err := checkText("text", &text, 1, maxReply); err != nil {
+		return Approval{}, err
 	}
 	return j.asOwner(ctx, by, id, "reply about", func(tx *audit.Tx, a *Approval) error {
 		n := len(a.Inquiries) - 1
@@ -80,9 +79,8 @@ func (j *answers) Reply(ctx context.Context, by core.Caller, id, text string) (A
 // Recall takes an open approval back: who asked no longer wants it. It is void, and its
 // gate answers as for a denial.
 func (j *answers) Recall(ctx context.Context, by core.Caller, id, reason string) (Approval, error) {
-	reason = strings.TrimSpace(reason)
-	if len(reason) > maxReason || !utf8.ValidString(reason) {
-		return Approval{}, core.Invalid("reason", core.Clip(reason), fmt.Sprintf("at most %d bytes of UTF-8", maxReason))
+	if err := checkText("reason", &reason, 0, maxReason); err != nil {
+		return Approval{}, err
 	}
 	return j.asOwner(ctx, by, id, "withdraw", func(tx *audit.Tx, a *Approval) error {
 		a.Status, a.VoidedAt, a.VoidReason = Voided, tx.Now(), core.ClipTo(joined(": ", "withdrawn by "+by.Name, reason), maxReason)

@@ -147,10 +147,10 @@ func (j *answers) looked(ctx context.Context, by core.Caller, id string, ans *An
 const maxKey = 16
 
 func checkAnswer(ans *Answer) error {
-	ans.Reason = strings.TrimSpace(ans.Reason)
+	if err := checkText("reason", &ans.Reason, 0, maxReason); err != nil {
+		return err
+	}
 	switch {
-	case len(ans.Reason) > maxReason || !utf8.ValidString(ans.Reason):
-		return core.Invalid("reason", ans.Reason, fmt.Sprintf("at most %d bytes of UTF-8", maxReason))
 	case !ans.Approve && ans.Reason == "":
 		return core.Errorf(core.InvalidInput, "reason: a denial needs one").With("field", "reason")
 	case ans.Approve && ans.Abort:
@@ -176,6 +176,19 @@ func checkAnswer(ans *Answer) error {
 		return ans.Always.check()
 	}
 	return nil
+}
+
+// checkText trims what a person or an agent says, and checks its length in bytes.
+func checkText(field string, text *string, least, most int) error {
+	*text = strings.TrimSpace(*text)
+	if n := len(*text); n >= least && n <= most && utf8.ValidString(*text) {
+		return nil
+	}
+	want := fmt.Sprintf("at most %d bytes of UTF-8", most)
+	if least > 0 {
+		want = fmt.Sprintf("%d-%d bytes of UTF-8", least, most)
+	}
+	return core.Invalid(field, core.Clip(*text), want)
 }
 
 // mayAnswer refuses, and audits, whoever is no operator of the approval's tenant.

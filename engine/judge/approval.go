@@ -148,14 +148,11 @@ func (a *Approval) ask() Ask {
 
 // decision is a GateDecision about an approval, still without id and time.
 func (a *Approval) decision(by core.Caller, d Decision, reason string) GateDecision {
-	return GateDecision{
-		TenantID: a.TenantID, TraceID: a.TraceID, TaskID: a.TaskID,
-		Decision: d, ReasonCode: reason, Confidence: a.Confidence,
-		Gate: a.Gate, RuleID: a.RuleID, PolicyVersion: a.PolicyVersion,
-		Digest: a.Digest, PriorDigest: a.PriorDigest, ApprovalID: a.ApprovalID,
-		DecidedBy: by.Name, Proof: by.Proof, Door: by.Door, Seat: by.Seat, ShownAt: a.ShownAt,
-		Agent: a.Agent.Name, Kind: a.Action.Kind, Session: a.Session,
-	}
+	ask := a.ask()
+	out := ask.decision(a.TenantID, d, reason)
+	out.RuleID, out.PolicyVersion, out.Digest, out.PriorDigest, out.ApprovalID = a.RuleID, a.PolicyVersion, a.Digest, a.PriorDigest, a.ApprovalID
+	out.DecidedBy, out.Proof, out.Door, out.Seat, out.ShownAt = by.Name, by.Proof, by.Door, by.Seat, a.ShownAt
+	return out
 }
 
 // Start checks, when an approved effect is about to start, that the approval

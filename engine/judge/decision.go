@@ -55,18 +55,9 @@ func (j *approvals) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *App
 	if ask.TaskID == "" || v.ask.task != ask.TaskID || v.ask.tenant != tx.Tenant() { // no digest of Evaluate's
 		v.Digest = finish(v.ask.prefix, ask.TaskID, tx.Tenant())
 	}
-	d := GateDecision{
-		TenantID: tx.Tenant(), TraceID: ask.TraceID, TaskID: ask.TaskID,
-		Decision: v.Decision, ReasonCode: v.ReasonCode, Confidence: v.Confidence,
-		Gate: ask.Gate, Rationale: v.Rationale, RuleID: v.RuleID,
-		PolicyVersion: v.PolicyVersion, Digest: v.Digest,
-		DecidedBy: byPolicy, Door: ask.By.Door,
-		Agent: ask.Agent.Name, Kind: ask.Action.Kind, Session: ask.Session,
-		Abort: v.Abort, Unsandboxed: v.Unsandboxed,
-	}
-	if d.Door == "" {
-		d.Door = core.DoorEngine
-	}
+	d := ask.decision(tx.Tenant(), v.Decision, v.ReasonCode)
+	d.Confidence, d.Rationale, d.RuleID, d.PolicyVersion, d.Digest = v.Confidence, v.Rationale, v.RuleID, v.PolicyVersion, v.Digest
+	d.DecidedBy, d.Door, d.Abort, d.Unsandboxed = byPolicy, cmp.Or(ask.By.Door, core.DoorEngine), v.Abort, v.Unsandboxed
 	if v.always != "" {
 		if err := j.standing.useRule(tx, &ask, &v); err != nil {
 			return GateDecision{}, nil, err
@@ -90,6 +81,14 @@ func (j *approvals) Commit(tx *audit.Tx, ask Ask, v Verdict) (GateDecision, *App
 		}
 	}
 	return d, a, nil
+}
+
+// decision is one about an ask, still without who decided, id and time.
+func (a *Ask) decision(tenant string, d Decision, reason string) GateDecision {
+	return GateDecision{
+		TenantID: tenant, TraceID: a.TraceID, TaskID: a.TaskID, Decision: d, ReasonCode: reason, Confidence: a.Confidence,
+		Gate: a.Gate, Agent: a.Agent.Name, Kind: a.Action.Kind, Session: a.Session,
+	}
 }
 
 // record appends a decision, and its audit event unless the caller has one. d

@@ -1,13 +1,13 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -64,7 +64,7 @@ func (j *grants) requestGrant(ctx context.Context, from Ask, g Grant) (out Appro
 	if g.Gate == "" {
 		g.Gate = gateOf(g.Kind)
 	}
-	if g.Reason = strings.TrimSpace(g.Reason); len(g.Args) == 0 {
+	if len(g.Args) == 0 {
 		g.Args = core.Raw("{}")
 	}
 	if err := g.check(); err != nil {
@@ -162,13 +162,8 @@ func (g *Grant) check() error {
 		return core.Invalid("expires", fmt.Sprintf("%ds", g.ExpiresS), "1s-720h (30 days)")
 	case g.MaxUses < 1 || g.MaxUses > maxUses:
 		return core.Invalid("max_uses", g.MaxUses, "1-1000")
-	case g.Reason == "" || len(g.Reason) > maxGrantReason || !utf8.ValidString(g.Reason):
-		return core.Invalid("reason", g.Reason, fmt.Sprintf("1-%d bytes of UTF-8", maxGrantReason))
 	}
-	if err := CheckArgs(g.Args); err != nil {
-		return err
-	}
-	if err := checkAny(g.Any); err != nil {
+	if err := cmp.Or(checkText("reason", &g.Reason, 1, maxGrantReason), CheckArgs(g.Args), checkAny(g.Any)); err != nil {
 		return err
 	}
 	action := g.action()

@@ -75,23 +75,6 @@ func MoreUrgent(a, b *Approval) int {
 	)
 }
 
-// Urgent lists the open approvals, the most urgent first. Filter is as for Approvals.
-func (j *approvals) Urgent(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Approval]{}, err
-	}
-	var found []Approval
-	for _, a := range j.Live(tenant) {
-		at := a.CreatedAt
-		if a.matches(f) && (f.Since.IsZero() || !at.Before(f.Since)) && (f.Until.IsZero() || !at.After(f.Until)) {
-			found = append(found, *a)
-		}
-	}
-	core.Sort(found, func(a, b Approval) int { return MoreUrgent(&a, &b) })
-	return core.PageOf(found, f), nil
-}
-
 // matches says whether an approval is among those that a filter asks for, whatever its
 // time.
 func (a *Approval) matches(f core.Filter) bool {
@@ -121,14 +104,21 @@ func (j *approvals) Read(ctx context.Context, tenant string) error {
 // Kind the action's kind, Agent the agent that would act, Match a part of the
 // id, intent, arguments, requester or answer.
 func (j *approvals) Approvals(ctx context.Context, tenant string, f core.Filter) (core.Page[Approval], error) {
-	if ApprovalStatus(f.Status) == Open {
-		return j.Urgent(ctx, tenant, f)
-	}
 	q, err := queryOf[Approval](f)
 	if err != nil {
 		return core.Page[Approval]{}, err
 	}
-	return record.Paged(j.kind.Find(ctx, tenant, q))
+	if ApprovalStatus(f.Status) != Open {
+		return record.Paged(j.kind.Find(ctx, tenant, q))
+	}
+	var found []Approval
+	for _, a := range j.Live(tenant) {
+		if a.matches(q.Filter) && q.Filter.Within(a.CreatedAt) {
+			found = append(found, *a)
+		}
+	}
+	core.Sort(found, func(a, b Approval) int { return MoreUrgent(&a, &b) })
+	return core.PageOf(found, q.Filter), nil
 }
 
 // Decision returns one decision.

@@ -157,15 +157,15 @@ func (j *answers) Defer(ctx context.Context, by core.Caller, id string, d time.D
 
 // Escalate names who should look at an open approval. The deadline stays.
 func (j *answers) Escalate(ctx context.Context, by core.Caller, id, to, reason string) (Approval, error) {
-	to, reason = strings.TrimSpace(to), strings.TrimSpace(reason)
+	to = strings.TrimSpace(to)
 	if to == "" || len(to) > 64 || core.ClipTo(to, 64) != to {
 		return Approval{}, core.Invalid("to", to, "a name of 1-64 bytes")
 	}
 	if j.people != nil && !j.people.Known(by.Tenant, to) {
 		return Approval{}, core.Errorf(core.InvalidInput, "to: there is no operator and no group %q; operator list tells who there is", to).With("field", "to").With("value", to)
 	}
-	if len(reason) > maxReason || core.ClipTo(reason, maxReason) != reason {
-		return Approval{}, core.Invalid("reason", reason, "at most 4096 bytes of UTF-8")
+	if err := checkText("reason", &reason, 0, maxReason); err != nil {
+		return Approval{}, err
 	}
 	return j.adjust(ctx, by, id, "escalate", func(tx *audit.Tx, a *Approval) error {
 		a.EscalatedTo, a.EscalatedAt = to, tx.Now()

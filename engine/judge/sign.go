@@ -226,27 +226,33 @@ type Signatures struct {
 
 // CheckSignatures verifies every signature of the tenant's decisions.
 func (j *decisions) CheckSignatures(ctx context.Context, tenant string) (s Signatures, err error) {
-	err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+	err = j.eachSigned(ctx, tenant, func(d *GateDecision) {
+		switch err := d.CheckSignature(); {
+		case err == nil:
+			s.Checked++
+		case errors.Is(err, errErased):
+			s.Erased++
+		default:
+			s.Bad = append(s.Bad, fmt.Sprintf("decision %s: the signature of %s does not hold: %v", d.DecisionID, d.DecidedBy, err))
+		}
+	})
+	return s, err
+}
+
+// eachSigned visits the decisions that are signed answers.
+func (j *decisions) eachSigned(ctx context.Context, tenant string, visit func(*GateDecision)) error {
+	return j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		return j.kind.Each(tx, func(row *decisionRow) error {
 			if row.Signature == nil {
 				return nil
 			}
 			d, err := j.decision(tx, row)
-			if err != nil {
-				return err
+			if err == nil {
+				visit(&d)
 			}
-			switch err := d.CheckSignature(); {
-			case err == nil:
-				s.Checked++
-			case errors.Is(err, errErased):
-				s.Erased++
-			default:
-				s.Bad = append(s.Bad, fmt.Sprintf("decision %s: the signature of %s does not hold: %v", d.DecisionID, d.DecidedBy, err))
-			}
-			return nil
+			return err
 		})
 	})
-	return s, err
 }
 
 // Export is what ssh-keygen -Y verify takes to check one signed answer.
@@ -266,15 +272,10 @@ func (j *approvals) Exported(ctx context.Context, tenant, id string) (all []Expo
 		if _, err := j.Approval(ctx, tenant, id); err != nil {
 			return nil, err
 		}
-		err = j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-			return j.decisions.kind.Each(tx, func(row *decisionRow) error {
-				if row.ApprovalID != id {
-					return nil
-				}
-				d, err := j.decisions.decision(tx, row)
-				of = append(of, d)
-				return err
-			})
+		err = j.decisions.eachSigned(ctx, tenant, func(d *GateDecision) {
+			if d.ApprovalID == id {
+				of = append(of, *d)
+			}
 		})
 	} else {
 		var d GateDecision
