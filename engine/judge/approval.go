@@ -15,6 +15,88 @@ import (
 	"swarmdeck/store"
 )
 
+// ApprovalStatus says where an approval stands. Only open ones can be answered.
+type ApprovalStatus string
+
+const (
+	Open     ApprovalStatus = "open"
+	Approved ApprovalStatus = "approved"
+	Refused  ApprovalStatus = "denied"
+	Expired  ApprovalStatus = "expired" // the deadline denied
+	Voided   ApprovalStatus = "void"    // what it was about changed or is gone
+)
+
+// Approval is one question that waits for a person (requirement 2.4).
+type Approval struct {
+	TenantID      string         `json:"tenant_id"`
+	TraceID       string         `json:"trace_id"`
+	TaskID        string         `json:"task_id"`
+	ApprovalID    string         `json:"approval_id"`
+	Status        ApprovalStatus `json:"status"`
+	Gate          Gate           `json:"gate"`
+	Action        Action         `json:"action"`
+	Agent         AgentRef       `json:"agent,omitzero"`
+	Contained     Containment    `json:"contained,omitzero"`
+	During        []During       `json:"during,omitempty"` // at GateNet: what the connection may be part of
+	Session       string         `json:"session_id,omitempty"`
+	Attempt       int            `json:"attempt"`
+	Subject       Subject        `json:"subject"`
+	Intent        string         `json:"intent"`
+	Said          bool           `json:"intent_given,omitzero"` // the intent is in the words of who asks
+	Fixed         bool           `json:"fixed,omitzero"`        // edited arguments can't be handed over: they are denied, and said instead
+	Risk          Risk           `json:"risk"`
+	ReasonCode    string         `json:"reason_code"`
+	Rationale     string         `json:"rationale,omitempty"`
+	RuleID        string         `json:"rule_id,omitempty"`
+	PolicyVersion string         `json:"policy_version"`
+	Confidence    *float64       `json:"confidence,omitempty"`
+	Digest        string         `json:"digest"`
+	PriorDigest   string         `json:"prior_digest,omitempty"` // before an edit
+	RequestedBy   string         `json:"requested_by"`
+	RequestedKind core.ActorKind `json:"requested_kind"`
+	CreatedAt     time.Time      `json:"created_at"`
+	DeadlineAt    time.Time      `json:"deadline_at"`
+	AtDeadline    string         `json:"at_deadline"`       // always "deny"
+	StartBy       time.Time      `json:"start_by,omitzero"` // its task times out then, which voids it
+	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
+	Approvers     []string       `json:"approvers,omitempty"`    // operators and groups of whom one has to answer; none is anyone whose role allows it
+	Quorum        int            `json:"quorum,omitzero"`        // persons who must approve, by its rule; see Needed
+	Consents      []Consent      `json:"approved_by,omitempty"`  // of those who approved while others are still needed
+	EscalateAt    time.Time      `json:"escalate_at,omitzero"`   // when it is handed on, or told of again
+	EscalateTo    string         `json:"escalate_to,omitempty"`  // to whom then
+	EscalatedTo   string         `json:"escalated_to,omitempty"` // the operator or group that alone may answer since
+	EscalatedAt   time.Time      `json:"escalated_at,omitzero"`
+	ShownAt       time.Time      `json:"shown_at,omitzero"`
+	Inquiries     []Inquiry      `json:"inquiries,omitempty"` // what was asked about it, and said to that
+	AnsweredBy    string         `json:"answered_by,omitempty"`
+	AnsweredAt    time.Time      `json:"answered_at,omitzero"`
+	AnswerReason  string         `json:"answer_reason,omitempty"`
+	Content       core.Raw       `json:"content,omitempty"` // what a question was answered with
+	Abort         bool           `json:"abort,omitzero"`
+	SelfApproved  bool           `json:"self_approved,omitzero"`
+	VoidReason    string         `json:"void_reason,omitempty"`
+	VoidedAt      time.Time      `json:"voided_at,omitzero"`
+	DecisionID    string         `json:"decision_id,omitempty"` // the newest decision about it
+	// UsedAt is when the approved effect started; an approval is used once.
+	UsedAt time.Time `json:"used_at,omitzero"`
+
+	// Who asked and who answered are to their doors, under whatever name; "" when that is
+	// not known. AnsweredFor is whom who answered stood in for, "" for nobody.
+	RequestedPerson string `json:"requested_person,omitempty"`
+	// RequestedDoor is by which door, where the rules know it.
+	RequestedDoor  core.Door `json:"requested_door,omitempty"`
+	AnsweredFor    string    `json:"answered_for,omitempty"`
+	AnsweredPerson string    `json:"answered_person,omitempty"`
+
+	Unsandboxed bool `json:"unsandboxed,omitzero"` // the program that asked ran without a jail
+
+	Driver   string `json:"driver,omitempty"`
+	Priority int    `json:"priority,omitzero"`
+	AuditSeq uint64 `json:"audit_seq,omitzero"` // its newest audit event
+
+	Card
+}
+
 // Bounds of what an approval keeps of an ask.
 const (
 	maxIntent = 1024

@@ -5,10 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge/effect"
 )
 
 // Bounds of a backtest.
@@ -248,4 +252,92 @@ func (j *hindsight) recall(ctx context.Context, tenant string, d *GateDecision) 
 		return out, false, fmt.Errorf("recall what decision %s was about: %w", d.DecisionID, err)
 	}
 	return out, found, nil
+}
+
+// proposals are always rules before they stand: each is checked and tried.
+type proposals struct {
+	ledger    ledger
+	policies  *policies
+	approvals *approvals
+}
+
+// proposal is an always rule that passed its checks, for one exact approval.
+type proposal struct {
+	rule   Rule
+	digest string
+}
+
+// proposeRule checks the rule that an operator asks for: no deny rule and no floor
+// matches, the risk allows it, what may be any is no command, it is what they saw, and
+// the tenant's recorded approvals were tried against it.
+func (j *proposals) proposeRule(ctx context.Context, by core.Caller, a *Approval, field string, r Rule, saw string) (*proposal, error) {
+	refuse := func(format string, args ...any) error {
+		return core.Errorf(core.InvalidInput, field+": "+format, args...).With("field", field)
+	}
+	switch {
+	case !a.Gate.hasRules():
+		return nil, refuse("a rule can't stand for the gate %s; each one is a person's", a.Gate)
+	case a.Risk == Critical:
+		return nil, refuse("not at critical risk")
+	case a.Needed() > 1:
+		return nil, refuse("not where %d persons must agree", a.Needed())
+	case a.Risk == High && len(r.Any) > 0:
+		return nil, refuse("at high risk exactly this, and no argument may be any (%s)", strings.Join(r.Any, ", "))
+	case saw != "" && saw != r.Digest:
+		return nil, core.Errorf(core.Conflict, "%s: the rule is not the one that you saw (digest %.12s, now %.12s): %s", field, saw, r.Digest, r.Line).With("digest", r.Digest)
+	}
+	ask := a.ask()
+	of := j.policies.ruling(ctx, a.TenantID)
+	for _, lists := range []*effect.Classifier{j.policies.table().effects, of.table.effects} {
+		if err := widens(lists, &r.Action, r.Any); err != nil {
+			return nil, err
+		}
+	}
+	floor, err := j.policies.refusal(ctx, a.TenantID, &ask)
+	if err != nil {
+		return nil, fmt.Errorf("check the deny rules: %w", err)
+	}
+	if floor != nil {
+		return nil, core.Errorf(core.Denied, field+": the deny rule %s stands above any other", floor.ID).With("rule_id", floor.ID)
+	}
+	held := Verdict{Decision: Approve}
+	if j.policies.hold(ctx, time.Now().Add(j.policies.evaluation), of, &ask, nil, &held); held.Decision != Approve {
+		return nil, refuse("the floor %s asks a person each time", cmp.Or(held.RuleID, held.Rationale))
+	}
+	r.Owner = by.Name
+	if r.Backtest, err = j.backtest(ctx, &r); err != nil {
+		return nil, err
+	}
+	return &proposal{rule: r, digest: a.Digest}, nil
+}
+
+// proposeAlways is the rule that an answer asks for.
+func (j *proposals) proposeAlways(ctx context.Context, by core.Caller, a *Approval, want *Always) (*proposal, error) {
+	if who := a.For(); len(who) > 0 && !slices.Contains(who, want.For) {
+		return nil, core.Errorf(core.InvalidInput, "always: %s: this has none; allowed: %s", want.For, strings.Join(who, ", ")).With("field", "always")
+	}
+	return j.proposeRule(ctx, by, a, "always", a.Offer(*want), want.Digest)
+}
+
+// backtest tries a rule on the newest 1000 approvals: how many it covers, and
+// how many of those a person or the deadline had denied.
+func (j *proposals) backtest(ctx context.Context, r *Rule) (Backtest, error) {
+	var b Backtest
+	err := j.ledger.View(ctx, r.TenantID, func(tx *audit.Tx) error {
+		seen := 0
+		return j.approvals.newest(tx, math.MaxUint64, func(_ uint64, a *Approval) bool {
+			seen++
+			if a.Status != Open && a.Status != Voided && r.covers(new(a.ask())) {
+				b.Checked++
+				if a.Status != Approved {
+					b.Flips++
+				}
+			}
+			return seen < maxBacktest
+		})
+	})
+	if err != nil {
+		return b, fmt.Errorf("try the rule on the recorded approvals: %w", err)
+	}
+	return b, nil
 }

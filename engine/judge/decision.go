@@ -102,7 +102,7 @@ func (j *decisions) record(tx *audit.Tx, d *GateDecision) error {
 	if err := j.kind.Write(tx, nil, row); err != nil {
 		return fmt.Errorf("record a decision: %w", err)
 	}
-	d.DecisionID, d.CreatedAt = policy.id(row.Number), row.CreatedAt
+	d.DecisionID, d.CreatedAt = core.NewID(core.DecisionPrefix, tx.Tenant(), row.Number), row.CreatedAt
 	if !d.folded() {
 		told := *d
 		if d.RuleID == "" || d.DecidedBy != byPolicy { // a person's words, or a program's: the row's digest tells of them

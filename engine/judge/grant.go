@@ -152,9 +152,9 @@ func (g *Grant) check() error {
 			return core.Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxGrantWord))
 		}
 	}
-	ruled := slices.DeleteFunc(slices.Clone(gates), func(at Gate) bool { return !at.HasRules() })
+	ruled := slices.DeleteFunc(slices.Clone(gates), func(at Gate) bool { return !at.hasRules() })
 	switch {
-	case !g.Gate.HasRules():
+	case !g.Gate.hasRules():
 		return core.Invalid("gate", string(g.Gate), list(ruled))
 	case g.Kind == "":
 		return core.Invalid("kind", "", "a kind of action, such as tool, exec.run, mcp.call, skill.invoke, net.connect")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -301,12 +300,10 @@ type versions struct {
 	known   sync.Map // *pastPolicy by numbered: what a number stands for
 }
 
-// active is the active policy's number in a tenant, and how the tenant's
-// decision ids begin.
+// active is the active policy with its number in a tenant.
 type active struct {
 	ruling *ruling
 	number uint64
-	idHead string
 }
 
 type numbered struct {
@@ -336,19 +333,8 @@ func (j *decisions) number(tx *audit.Tx) (*active, error) {
 		return nil, fmt.Errorf("keep policy version %s: %w", r.version, err)
 	}
 	now.number = n
-	now.idHead = core.DecisionPrefix + "_" + core.TenantTag(tenant) + "_"
 	tx.OnCommit(func() { j.versions.numbers.Store(tenant, now) })
 	return now, nil
-}
-
-// id is the decision id of a number, as core.NewID makes it.
-func (a *active) id(seq uint64) string {
-	b := make([]byte, 0, len(a.idHead)+20)
-	b = append(b, a.idHead...)
-	for limit := uint64(1_000_000_000); limit > seq && limit > 1; limit /= 10 {
-		b = append(b, '0')
-	}
-	return string(strconv.AppendUint(b, seq, 10))
 }
 
 func keepPolicy(tx *audit.Tx, r *ruling) (uint64, error) {
