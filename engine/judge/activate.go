@@ -17,26 +17,39 @@ import (
 // BasePolicy names the embedded policy where a policy's id is asked for.
 const BasePolicy = "default"
 
-// rulesRecords compares which policy rules.
-type rulesRecords struct{}
-
-func (rulesRecords) Subject() string { return "policy.rules" }
-
 // ruleOf is what the audit log says of which policy rules.
 type ruleOf struct {
 	Policy string `json:"policy"` // "" is the base
 }
 
-func (rulesRecords) States(tx store.Tx, each func(string, any) error) error {
-	_, told, err := policyActive.Get(tx, activeKey)
+// single compares the one value of its kind that a tenant has with what the log says.
+type single[V any] struct {
+	subject string
+	read    func(store.Tx) (v V, told bool, err error)
+}
+
+func (s single[V]) Subject() string { return s.subject }
+
+func (s single[V]) States(tx store.Tx, each func(string, any) error) error {
+	v, told, err := s.read(tx)
 	if err != nil || !told {
 		return err
 	}
-	id, err := activeID(tx)
-	if err != nil {
-		return err
+	return each(tx.Tenant(), v)
+}
+
+func readTerms(tx store.Tx) (PolicyTerms, error) {
+	t, _, err := policyTerms.Get(tx, termsKey)
+	return t, err
+}
+
+// readActive is which policy rules.
+func readActive(tx store.Tx) (of ruleOf, told bool, err error) {
+	n, told, err := policyActive.Get(tx, activeKey)
+	if n != 0 {
+		of.Policy = core.NewID(core.PolicyPrefix, tx.Tenant(), n)
 	}
-	return each(tx.Tenant(), ruleOf{id})
+	return of, told, err
 }
 
 // Activate lets a proposal rule from this commit on. Only a person may; its
@@ -142,15 +155,6 @@ func mayInstall(p *Policy, what string) (done bool, err error) {
 	return false, nil
 }
 
-// activeID is the id of the policy that rules; "" is the base.
-func activeID(tx store.Tx) (string, error) {
-	n, _, err := policyActive.Get(tx, activeKey)
-	if err != nil || n == 0 {
-		return "", err
-	}
-	return core.NewID(core.PolicyPrefix, tx.Tenant(), n), nil
-}
-
 // rule makes a policy the active one and retires the one before.
 func (j *policies) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error {
 	terms, err := readTerms(tx.Tx)
@@ -162,10 +166,11 @@ func (j *policies) rule(tx *audit.Tx, p *Policy, of *ruling, what string) error 
 	}
 	p.Version = of.version
 	step := PolicyStep{Did: what, Result: map[string]any{"policy_version": of.version}}
-	before, err := activeID(tx.Tx)
+	ruled, _, err := readActive(tx.Tx)
 	if err != nil {
 		return fmt.Errorf("read which policy rules: %w", err)
 	}
+	before := ruled.Policy
 	if before != "" && before != p.PolicyID {
 		old, err := j.kind.Need(tx, before)
 		if err != nil {
@@ -264,11 +269,6 @@ func (j *policies) Terms(ctx context.Context, tenant string) (t PolicyTerms, err
 	return t, err
 }
 
-func readTerms(tx store.Tx) (t PolicyTerms, err error) {
-	t, _, err = policyTerms.Get(tx, termsKey)
-	return t, err
-}
-
 // SetTerms changes what holds whichever policy rules. Where two persons must
 // activate, two must want less; and two must want a floor off, wherever it is: that
 // is an action at critical risk. The first of them leaves the terms as they are.
@@ -322,16 +322,4 @@ func (j *policies) SetTerms(ctx context.Context, by core.Caller, want PolicyTerm
 		return nil
 	})
 	return want, err
-}
-
-type termsRecords struct{}
-
-func (termsRecords) Subject() string { return "policy.terms" }
-
-func (termsRecords) States(tx store.Tx, each func(string, any) error) error {
-	t, told, err := policyTerms.Get(tx, termsKey)
-	if err != nil || !told {
-		return err
-	}
-	return each(tx.Tenant(), t)
 }

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
+	"swarmdeck/store"
 )
 
 // ErrStale means the rules changed, or an always rule ran out, since Evaluate:
@@ -134,7 +135,8 @@ func New(opt Options) (*Judge, error) {
 	if opt.Ledger != nil { // without one it only explains
 		said.loop = loop.New(loop.Options{Component: "judge", Health: opt.Health, Clock: l.Clock(), Tenants: opt.Tenants, Pass: said.sweep})
 		a.ring = said.loop.Ring
-		l.Register(a.kind.Auditable(), d.kind.Auditable(), rules.kind.Auditable(), p.kind.Auditable(), termsRecords{}, rulesRecords{})
+		l.Register(a.kind.Auditable(), d.kind.Auditable(), rules.kind.Auditable(), p.kind.Auditable(),
+			single[PolicyTerms]{"policy.terms", func(tx store.Tx) (PolicyTerms, bool, error) { return policyTerms.Get(tx, termsKey) }}, single[ruleOf]{"policy.rules", readActive})
 	}
 	return &Judge{p, rules, d, a, shown, &hindsight{l, p, d, a}, said, &grants{l, p, a, made}}, nil
 }

@@ -258,14 +258,14 @@ func (j *policies) readRuling(tx store.Tx) (*ruling, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the terms of policies: %w", err)
 	}
-	id, err := activeID(tx)
+	active, _, err := readActive(tx)
 	if err != nil {
 		return nil, fmt.Errorf("read which policy rules: %w", err)
 	}
-	if id == "" {
+	if active.Policy == "" {
 		return j.base().without(terms.FloorsOff)
 	}
-	p, err := j.kind.Need(tx, id)
+	p, err := j.kind.Need(tx, active.Policy)
 	if err != nil {
 		return nil, err
 	}
