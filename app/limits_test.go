@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/fleet"
+	"swarmdeck/expect"
 )
 
 func TestTheEnvironmentSaysWhenAnAgentIsStuck(t *testing.T) {
@@ -42,8 +43,7 @@ func TestTheEnvironmentSaysHowManyTasksRunAtOnce(t *testing.T) {
 		bad  bool
 	}{{0, "", 0, false}, {0, "3", 3, false}, {5, "3", 5, false}, {0, "none", 0, true}, {0, "0", 0, true}, {0, "10001", 0, true}} {
 		got, err := slotsFrom(c.flag, func(string) string { return c.env })
-		if c.bad != (err != nil) || !c.bad && got != c.want || c.bad && !strings.Contains(err.Error(), slots) {
-			t.Errorf("%d %q: %d, %v", c.flag, c.env, got, err)
-		}
+		expect.True(t, c.bad == (err != nil) && (c.bad || got == c.want) && (!c.bad || strings.Contains(err.Error(), slots)),
+			"%d %q: %d, %v", c.flag, c.env, got, err)
 	}
 }

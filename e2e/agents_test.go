@@ -164,9 +164,8 @@ func withModel(t *testing.T, names ...string) (play func(script string), dir str
 		cmd.Stdout, cmd.Stderr = &out, &out
 		timer := time.AfterFunc(10*patience, func() { cmd.Process.Kill() })
 		defer timer.Stop()
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v\n%s", err, out.String())
-		}
+		err := cmd.Run()
+		expect.Must(t, err == nil, "%v\n%s", err, out.String())
 	}, dir, m
 }
 

@@ -100,8 +100,7 @@ func TestCommandsRunInTheProcessThatHasTheDataFile(t *testing.T) {
 		task := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["sleep","60"]}`, "-o", "json"), "task_id")
 		cmd := u.command("task", "wait", task)
 		expect.No(t, cmd.Start())
-		left := make(chan error, 1)
-		go func() { left <- cmd.Wait() }()
+		left := expect.Later(func() error { return cmd.Wait() })
 		// Any moment will do. Where whoever runs the tests ignores interrupts, so does
 		// the program until it listens.
 		again := time.Tick(100 * time.Millisecond)

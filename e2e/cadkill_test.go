@@ -93,8 +93,7 @@ func (r *killer) disturbed(args []string) int {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	expect.No(r.t, cmd.Start())
-	over := make(chan error, 1)
-	go func() { over <- cmd.Wait() }()
+	over := expect.Later(func() error { return cmd.Wait() })
 	for {
 		var pause <-chan time.Time // none: it may end in peace
 		if r.left > 0 && time.Now().Before(r.deadline) {

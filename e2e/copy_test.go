@@ -212,9 +212,7 @@ func TestAKilledMoveToADatabaseLeavesOneOwnerAndIsFinishedByTheNext(t *testing.T
 			pause = 20 * time.Millisecond * time.Duration(moves+1)
 			continue
 		}
-		if cmd.ProcessState.Exited() {
-			t.Fatalf("the move failed: %v\n%s", err, said.String())
-		}
+		expect.Must(t, !cmd.ProcessState.Exited(), "the move failed: %v\n%s", err, said.String())
 		kills++
 		there, other := work(to)
 		here, _ := work(from)

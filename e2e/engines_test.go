@@ -24,8 +24,7 @@ func (u *user) joined(t *testing.T, more ...string) (door string, end func(unix.
 	engine := u.command(append([]string{"serve", "--ssh", door, "--join", door}, more...)...)
 	engine.Stderr = said
 	expect.No(t, engine.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- engine.Wait() }()
+	ended := expect.Later(func() error { return engine.Wait() })
 	gone := false
 	end = func(sig unix.Signal) {
 		if gone {
@@ -84,9 +83,8 @@ func TestEnginesShareTheTenantsOfADatabaseAndEachReachesAll(t *testing.T) {
 	})
 	for _, u := range []*user{first, second, guest} {
 		out := u.ok("engine", "list", "-o", "json")
-		if strings.Count(out, `"state":"up"`)+strings.Count(out, `"state":"late"`) != 2 || strings.Count(out, `"tenant_count":2`) != 2 {
-			t.Errorf("not two engines with two tenants each:\n%s", out)
-		}
+		expect.True(t, strings.Count(out, `"state":"up"`)+strings.Count(out, `"state":"late"`) == 2 && strings.Count(out, `"tenant_count":2`) == 2,
+			"not two engines with two tenants each:\n%s", out)
 		here := strings.Count(out, `"here":true`)
 		expect.True(t, (u == guest) == (here == 0), "%d engines are here:\n%s", here, out)
 	}

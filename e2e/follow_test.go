@@ -79,9 +79,8 @@ func TestAStandbyOfADatabaseIsWatched(t *testing.T) {
 	expect.No(t, wait.Wait(), "the wait for a task that is over")
 	for _, write := range []string{"session create", "bus consume x sys.> --follow", "serve"} {
 		code, out, stderr := watcher.run(strings.Fields(write)...)
-		if code != 3 || out != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "is a standby: it can only be read") {
-			t.Errorf("%s: exit %d\n%s%s", write, code, out, stderr)
-		}
+		expect.True(t, code == 3 && out == "" && strings.Count(stderr, "\n") == 1 && strings.Contains(stderr, "is a standby: it can only be read"),
+			"%s: exit %d\n%s%s", write, code, out, stderr)
 	}
 	end(unix.SIGTERM)
 }

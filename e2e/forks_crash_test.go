@@ -33,9 +33,7 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 		var bad bytes.Buffer
 		cmd.Stderr = &bad
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, bad.String())
-		}
+		expect.Must(t, err == nil, "%v: %v\n%s", args, err, bad.String())
 		var all []map[string]any
 		for line := range strings.Lines(string(out)) {
 			var v map[string]any
@@ -91,8 +89,6 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 	}
 	t.Logf("%d of %d were killed before their end", killed, rounds)
 	for _, d := range do("audit", "reconcile") {
-		if d["deltas"] != nil && d["deltas"] != 0.0 {
-			t.Errorf("unexplained: %v", d)
-		}
+		expect.True(t, d["deltas"] == nil || d["deltas"] == 0.0, "unexplained: %v", d)
 	}
 }

@@ -75,9 +75,8 @@ func TestStrangersCostLittleAndAreAudited(t *testing.T) {
 	all.Wait()
 	// Those that are refused hold a file until their turn to be closed comes.
 	expect.Await(t, "end of those beyond the most", func() bool { return d.files() <= files+200 })
-	if mb := d.memory(); mb > memory+60 && !celltest.Race {
-		t.Errorf("%.0f MB with 1,000 connections; %.0f before", mb, memory)
-	}
+	mb := d.memory()
+	expect.True(t, mb <= memory+60 || celltest.Race, "%.0f MB with 1,000 connections; %.0f before", mb, memory)
 	for _, c := range conns {
 		c.Close()
 	}
@@ -155,9 +154,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	expect.True(t, len(screens) == places && refused >= 10*conns-places, "%d screens, %d refused", len(screens), refused)
 	mb := d.memory() - memory
 	t.Logf("%.0f MB for %d screens of any size", mb, places)
-	if mb > 1000 && !celltest.Race {
-		t.Errorf("%.0f MB", mb)
-	}
+	expect.True(t, mb <= 1000 || celltest.Race, "%.0f MB", mb)
 
 	conn := expect.Of(d.knock("127.0.0.2"))(t)
 	_, _, _, err := ssh.NewClientConn(conn, d.addr, &ssh.ClientConfig{
@@ -174,9 +171,7 @@ func TestAHostileOperatorIsBoundedAndLeavesNothing(t *testing.T) {
 	expect.Await(t, "return of the files", func() bool { return d.files() <= files+3 }) // those connections have no session now
 	expect.Await(t, "place for another session", func() bool {                          // the screens end one by one
 		code, _, stderr := d.enter("bob", signer).run("task list")
-		if code != 0 && code != 75 {
-			t.Fatalf("afterwards: exit %d %s", code, stderr)
-		}
+		expect.Must(t, code == 0 || code == 75, "afterwards: exit %d %s", code, stderr)
 		return code == 0
 	})
 }

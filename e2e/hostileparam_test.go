@@ -33,9 +33,7 @@ func (u *user) conversation(calls []string, args ...string) (replies []string) {
 	for i, call := range calls {
 		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}`+"\n", i+2, call)
 		expect.Await(u.t, "reply to "+call, func() bool {
-			if len(ended) > 0 {
-				u.t.Fatal(errs.String())
-			}
+			expect.Must(u.t, len(ended) == 0, "%v", errs.String())
 			return out.of(i+2) != ""
 		})
 		replies = append(replies, out.of(i+2))

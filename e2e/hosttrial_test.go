@@ -190,9 +190,8 @@ func (c *hostCuts) round(n int) {
 			most += seen.Attempt
 		}
 		well := seen.Status == "succeeded" || kind == endEngine && seen.Status == "blocked"
-		if !well || len(given) == 0 || len(given) != len(alone) || len(given) > most {
-			c.t.Errorf("round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
-		}
+		expect.True(c.t, well && len(given) != 0 && len(given) == len(alone) && len(given) <= most,
+			"round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
 	}
 	if c.healed != nil {
 		<-c.healed

@@ -37,8 +37,7 @@ func TestALineWithoutAnEngineSeesWhatAgentsChanged(t *testing.T) {
 	} {
 		expect.Has(t, u.ok(strings.Fields(see.line)...), see.want, see.line)
 		code, out, stderr := u.run(append([]string{"--read-only"}, strings.Fields(see.line)...)...)
-		if code != 1 || out != "" || !strings.Contains(stderr, "not looked at with --read-only") {
-			t.Errorf("--read-only %s: exit %d\n%s%s", see.line, code, out, stderr)
-		}
+		expect.True(t, code == 1 && out == "" && strings.Contains(stderr, "not looked at with --read-only"),
+			"--read-only %s: exit %d\n%s%s", see.line, code, out, stderr)
 	}
 }

@@ -127,9 +127,7 @@ func (u *user) run(args ...string) (code int, stdout, stderr string) {
 		defer killed.Stop()
 		err = cmd.Wait()
 	}
-	if err != nil && !errors.As(err, new(*exec.ExitError)) {
-		u.t.Fatal(err)
-	}
+	expect.Must(u.t, err == nil || errors.As(err, new(*exec.ExitError)), "%v", err)
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
@@ -189,9 +187,8 @@ func TestReadersShareTheFileAndWritersAreToldWhoHasIt(t *testing.T) {
 	u.ok("session", "list")
 	u.ok("--read-only", "audit", "verify")
 	code, _, stderr := u.run("session", "create", "-o", "json")
-	if code != 3 || field(stderr, "code") != "UNAVAILABLE" || !strings.Contains(stderr, u.data()) {
-		t.Errorf("a writer beside a reader: exit %d %s", code, stderr)
-	}
+	expect.True(t, code == 3 && field(stderr, "code") == "UNAVAILABLE" && strings.Contains(stderr, u.data()),
+		"a writer beside a reader: exit %d %s", code, stderr)
 }
 
 func TestReadingAnotherTenantsRecordIsAudited(t *testing.T) {

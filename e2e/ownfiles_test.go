@@ -24,9 +24,8 @@ func TestNoSkillReadsTheKeyOfTheAuditLog(t *testing.T) {
 	}
 	for _, path := range []string{key, "link", "hard", "door/swarmdeck.db.key", ".local/share/swarmdeck/swarmdeck.db", "x/../hard"} {
 		code, out, errs := u.run("skill", "invoke", "file-read", "--params", `{"path":"`+path+`"}`, "--wait", "-o", "json")
-		if code == 0 || strings.Contains(out+errs, strings.TrimSpace(string(secret))) || !strings.Contains(out, "path:") {
-			t.Errorf("%s: exit %d\n%s%s", path, code, out, errs)
-		}
+		expect.True(t, code != 0 && !strings.Contains(out+errs, strings.TrimSpace(string(secret))) && strings.Contains(out, "path:"),
+			"%s: exit %d\n%s%s", path, code, out, errs)
 	}
 	all := u.ok("audit", "list", "--kind", "file.refused", "-o", "json")
 	expect.True(t, strings.Count(all, "one of the engine's own files") == 4, "audited:\n%s", all)

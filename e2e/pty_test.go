@@ -120,9 +120,7 @@ func restored(t *testing.T, s *seat) {
 	t.Helper()
 	out := s.output()
 	for on, off := range map[string]string{"\x1b[?1049h": "\x1b[?1049l", "\x1b[?25l": "\x1b[?25h", "\x1b[?2004h": "\x1b[?2004l", "\x1b[?1004h": "\x1b[?1004l"} {
-		if strings.Contains(out, on) && strings.LastIndex(out, on) > strings.LastIndex(out, off) {
-			t.Errorf("%q is not undone", on)
-		}
+		expect.True(t, !strings.Contains(out, on) || strings.LastIndex(out, on) <= strings.LastIndex(out, off), "%q is not undone", on)
 	}
 }
 
@@ -170,14 +168,12 @@ func TestAnyTerminalGetsWhatItCanShow(t *testing.T) {
 			expect.Is(t, s.leaves(), 0, "exit code")
 			restored(t, s)
 			out := s.output()
-			if has := colourSGR.MatchString(out); has != (p.noColor == "") && p.w >= 60 {
-				t.Errorf("colours: %v", has)
-			}
+			has := colourSGR.MatchString(out)
+			expect.True(t, has == (p.noColor == "") || p.w < 60, "colours: %v", has)
 			text := controls.ReplaceAllString(out, "")
 			ascii := strings.IndexFunc(text, func(r rune) bool { return r > '~' }) < 0
-			if want := p.lang == "C"; ascii != want && p.w >= 60 {
-				t.Errorf("only ASCII: %v, want %v", ascii, want)
-			}
+			want := p.lang == "C"
+			expect.True(t, ascii == want || p.w < 60, "only ASCII: %v, want %v", ascii, want)
 		})
 	}
 }

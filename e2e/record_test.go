@@ -87,9 +87,8 @@ func TestARealRunIsReplayedFromItsRecordAlone(t *testing.T) {
 				"run_finished with success",
 			}
 			for i := range max(len(got), len(want)) {
-				if i >= len(got) || i >= len(want) || !regexp.MustCompile("(?s)^"+want[i]+"$").MatchString(got[i]) {
-					t.Fatalf("line %d of the replay is not as expected:\n%s", i, strings.Join(got, "\n"))
-				}
+				expect.Must(t, i < len(got) && i < len(want) && regexp.MustCompile("(?s)^"+want[i]+"$").MatchString(got[i]),
+					"line %d of the replay is not as expected:\n%s", i, strings.Join(got, "\n"))
 			}
 		})
 	}
@@ -105,9 +104,8 @@ func alone(t *testing.T, data, tenant, agent string) []dag.Event {
 		cmd := u.command(args...)
 		var out, bad bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &bad
-		if err := cmd.Run(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, bad.String())
-		}
+		err := cmd.Run()
+		expect.Must(t, err == nil, "%v: %v\n%s", args, err, bad.String())
 		return out.Bytes()
 	}
 	record, fresh := filepath.Join(t.TempDir(), "record.jsonl"), filepath.Join(t.TempDir(), "fresh.db")
@@ -190,18 +188,15 @@ func replay(t *testing.T, events []dag.Event) (lines []string) {
 		case *dag.ModelRequest:
 			text := ""
 			for _, in := range b.InputRefs {
-				if in.Event != "" && kinds[in.Event] != dag.KindModelRequest {
-					t.Errorf("a request goes on from %s", kinds[in.Event])
-				}
+				expect.True(t, in.Event == "" || kinds[in.Event] == dag.KindModelRequest, "a request goes on from %s", kinds[in.Event])
 				if in.Message != "" {
 					text += fmt.Sprintf(" %s: %s", messages[in.Message].Role, says(in.Message))
 				}
 			}
 			say("asked, after%s", text)
 		case *dag.ModelResponse:
-			if b.Status != dag.CallOK || kinds[b.RequestID] != dag.KindModelRequest || correlation[b.RequestID] != e.CorrelationID {
-				t.Errorf("answer %+v to %s", b, kinds[b.RequestID])
-			}
+			expect.True(t, b.Status == dag.CallOK && kinds[b.RequestID] == dag.KindModelRequest && correlation[b.RequestID] == e.CorrelationID,
+				"answer %+v to %s", b, kinds[b.RequestID])
 			say("answered %d+%d: %s", b.Usage.PromptTokens, b.Usage.CompletionTokens, says(b.OutputRef))
 		case *dag.ToolCall:
 			calls[e.EventID] = b

@@ -40,9 +40,8 @@ func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing
 	began, said := time.Now(), ""
 	expect.Await(t, "a fourth try", func() bool { said = troubles(); return count(said) >= 4 })
 	took := time.Since(began)
-	if !strings.Contains(said, `"tenant_id":"t_bad"`) || !strings.Contains(said, "taken again at ") {
-		t.Errorf("the trouble does not say of whom it is, or when it is tried again:\n%s", said)
-	}
+	expect.True(t, strings.Contains(said, `"tenant_id":"t_bad"`) && strings.Contains(said, "taken again at "),
+		"the trouble does not say of whom it is, or when it is tried again:\n%s", said)
 	expect.Has(t, u.ok("engine", "list"), "t_good", "the other tenant has no engine")
 	expect.True(t, took >= time.Second, "it was tried for the fourth time after %s", took)
 	expect.No(t, os.Remove(stands))

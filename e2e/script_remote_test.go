@@ -165,9 +165,8 @@ func TestAScriptFromElsewhereTakesBoundedMemory(t *testing.T) {
 		`stdout '(` + strings.Repeat("a?", 100) + `){1000}'`: true, `! stderr '((x.*y){100}){100}'`: true, `screen /a{99999999999999999999}/`: true, `await -t 1s screen /($A$B){10}/`: true,
 	} {
 		code, _, stderr := bob.run("version\n"+pattern+"\n", "swarmdeck --script -")
-		if refused != (code == 2 && strings.Contains(stderr, "stdin:2: ") && strings.Contains(stderr, "written out")) || !refused && code != 0 {
-			t.Errorf("%s: exit %d %.300s", pattern, code, stderr)
-		}
+		expect.True(t, refused == (code == 2 && strings.Contains(stderr, "stdin:2: ") && strings.Contains(stderr, "written out")) && (refused || code == 0),
+			"%s: exit %d %.300s", pattern, code, stderr)
 	}
 }
 
@@ -179,9 +178,8 @@ func TestLinesArePipedOverSSH(t *testing.T) {
 	bob := d.client(1, "bob", "operator")
 	lines := "task dispatch --kind exec.run --input '{\"argv\":[\"echo\",\"one\"]}' --wait\noperator here\n"
 	code, out, stderr := bob.run(lines, "")
-	if code != 0 || !strings.Contains(out, "succeeded") || !strings.Contains(out, "bob") || strings.ContainsAny(out, "\x1b\r") {
-		t.Errorf("exit %d %q %s", code, out, stderr)
-	}
+	expect.True(t, code == 0 && strings.Contains(out, "succeeded") && strings.Contains(out, "bob") && !strings.ContainsAny(out, "\x1b\r"),
+		"exit %d %q %s", code, out, stderr)
 	code, out, stderr = bob.run("task show tk_none\nno such\nversion\n", "")
 	expect.True(t, code == 2 && strings.Contains(stderr, "tk_none") && strings.Contains(out, "swarmdeck"), "exit %d %s%s", code, out, stderr)
 	code, _, stderr = d.client(2, "ann", "viewer").run(lines, "")
@@ -207,8 +205,7 @@ func TestOutputOverSSHComesAsItIsMade(t *testing.T) {
 	}
 	// The reader goes: what it followed ends, and the engine goes on.
 	_ = out.Close()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := expect.Later(func() error { return cmd.Wait() })
 	select {
 	case <-ended:
 	case <-time.After(patience):

@@ -101,9 +101,8 @@ func TestAScriptThatCannotBeRunIsAUsageMistake(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := u.play(c.script, c.args...)
-			if code != 2 || !strings.Contains(stderr, c.want) || stdout != "" {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want 2 and %q", code, stdout, stderr, c.want)
-			}
+			expect.True(t, code == 2 && strings.Contains(stderr, c.want) && stdout == "",
+				"exit code %d, stdout %q, stderr %q; want 2 and %q", code, stdout, stderr, c.want)
 		})
 	}
 }

@@ -205,9 +205,8 @@ func (s *seat) ends() int {
 	s.t.Helper()
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
-	if err := s.cmd.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		s.t.Fatal(err)
-	}
+	err := s.cmd.Wait()
+	expect.Must(s.t, err == nil || errors.As(err, new(*exec.ExitError)), "%v", err)
 	<-s.done
 	return s.cmd.ProcessState.ExitCode()
 }

@@ -23,15 +23,12 @@ func TestAKilledSetupRunsAnew(t *testing.T) {
 	expect.Await(t, "nothing sets the tree up", func() bool { return text("begun") != "" })
 	k.kill()
 	k.serve()
-	if said := k.ok("review", "show", "ada"); text("ready") == "" && !strings.Contains(said, "setup     not done") {
-		t.Errorf("%s", said)
-	}
+	said := k.ok("review", "show", "ada")
+	expect.True(t, text("ready") != "" || strings.Contains(said, "setup     not done"), "%s", said)
 	expect.Await(t, "the agent has not worked", func() bool { return text("seen") != "" })
-	if text("begun") != "begun\nbegun\n" || text("ready") != "ready\n" || text("seen") != "ready\n" {
-		t.Errorf("begun %q, ready %q, seen %q", text("begun"), text("ready"), text("seen"))
-	}
+	expect.True(t, text("begun") == "begun\nbegun\n" && text("ready") == "ready\n" && text("seen") == "ready\n",
+		"begun %q, ready %q, seen %q", text("begun"), text("ready"), text("seen"))
 	expect.Has(t, k.ok("review", "show", "ada"), "setup     done")
-	if said := k.ok("task", "list", "--kind", "tree.setup"); !strings.Contains(said, "1 of 1") && strings.Count(said, "tree.setup") != 1 {
-		t.Errorf("%s", said)
-	}
+	said = k.ok("task", "list", "--kind", "tree.setup")
+	expect.True(t, strings.Contains(said, "1 of 1") || strings.Count(said, "tree.setup") == 1, "%s", said)
 }

@@ -43,9 +43,8 @@ func TestPackagesDoNextToNothingBeforeMain(t *testing.T) {
 		}
 	}
 	expect.Must(t, ours != 0, "no package of ours is in the trace:\n%s", &trace)
-	if all > firstCollect {
-		t.Errorf("packages allocate %d bytes before main, more than %d: garbage is collected while the program starts", all, firstCollect)
-	}
+	expect.True(t, all <= firstCollect,
+		"packages allocate %d bytes before main, more than %d: garbage is collected while the program starts", all, firstCollect)
 }
 
 // BenchmarkStart runs "version" in turn with a program that does nothing, and

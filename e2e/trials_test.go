@@ -378,12 +378,9 @@ func (d *trials) check() {
 				who = "root"
 			}
 			expect.True(t, slices.Contains(might, who), "%s (%s): %s by %s, who may not", a.ApprovalID, dir, dec.Decision, who)
-			if dec.Proof != prints[who] || dec.Proof == "" {
-				t.Errorf("%s: %s by %s with the proof %q, want %s", a.ApprovalID, dec.Decision, who, dec.Proof, prints[who])
-			}
-			if of == "high" && dec.Signature == nil {
-				t.Errorf("%s (%s): %s by %s without a signature", a.ApprovalID, dir, dec.Decision, who)
-			}
+			expect.True(t, dec.Proof == prints[who] && dec.Proof != "",
+				"%s: %s by %s with the proof %q, want %s", a.ApprovalID, dec.Decision, who, dec.Proof, prints[who])
+			expect.True(t, of != "high" || dec.Signature != nil, "%s (%s): %s by %s without a signature", a.ApprovalID, dir, dec.Decision, who)
 			if dec.Decision != "deny" {
 				persons = append(persons, who)
 			}

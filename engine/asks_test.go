@@ -74,9 +74,8 @@ func TestASnapshotHasTheOpenApprovalsAsTheyAreStored(t *testing.T) {
 	over(ids[:1])
 	asStored(t, e, "one over")
 	ids = append(ids, ask(t, e, 3)...)
-	if len(before) != 5 || !slices.ContainsFunc(before, func(a *judge.Approval) bool { return a.ApprovalID == ids[0] }) {
-		t.Error("a former snapshot was changed")
-	}
+	expect.True(t, len(before) == 5 && slices.ContainsFunc(before, func(a *judge.Approval) bool { return a.ApprovalID == ids[0] }),
+		"a former snapshot was changed")
 	over(ids[4:])
 	asStored(t, e, "some void")
 	expect.Is(t, len(e.Snapshot(alice.Tenant).Approvals), 3)

@@ -115,8 +115,7 @@ func TestBellsEndWithTheirWatcherAndTheEngine(t *testing.T) {
 func TestTheEngineRunsAndStops(t *testing.T) {
 	e, _ := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
+	done := expect.Later(func() error { return e.Run(ctx) })
 	// A tenant made while it runs is scheduled, too.
 	expect.Of(e.Swarm.CreateTenant(t.Context(), alice, "t_acme"))(t)
 	_, err := e.Swarm.Dispatch(t.Context(), alice, swarm.Dispatch{Kind: "ghost", Input: core.Raw(`{}`)})

@@ -82,8 +82,7 @@ func (l *life) begin() {
 
 func (l *life) run() {
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	done := expect.Later(func() error { return l.Run(ctx) })
 	l.stop = func() {
 		cancel()
 		expect.Is(l.t, <-done, nil, "Run")
@@ -279,8 +278,7 @@ func TestARunnerThatPanicsFailsItsTaskWithTheStack(t *testing.T) {
 	tk := l.dispatch("t_acme", "", `{"do":"panic"}`)
 	l.ends("t_acme", tk, task.Failed)
 	res, err := l.Tasks.Result(t.Context(), "t_acme", tk)
-	if err != nil || res.Error == nil || res.Error.Code != "runner_panic" || !strings.Contains(string(res.Error.Details), "health_test.go") {
-		t.Fatalf("result: %+v, %v", res.Error, err)
-	}
+	expect.Must(t, err == nil && res.Error != nil && res.Error.Code == "runner_panic" && strings.Contains(string(res.Error.Details), "health_test.go"),
+		"result: %+v, %v", res.Error, err)
 	l.ends("t_acme", l.dispatch("t_acme", "", `{}`), task.Succeeded)
 }

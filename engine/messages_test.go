@@ -60,12 +60,11 @@ func TestWhatTheEngineDoesWakesSubscribers(t *testing.T) {
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	got := make(chan bus.Message, 1)
-	go func() {
+	got := expect.Later(func() bus.Message {
 		d, err := s.Next(ctx)
 		expect.Is(t, err, nil)
-		got <- d.Message
-	}()
+		return d.Message
+	})
 	ses := expect.Of(e.Swarm.Sessions.Create(t.Context(), alice, "day"))(t)
 	m := <-got
 	expect.True(t, m.Topic == "sys.session.created" && strings.Contains(string(m.Payload), ses.SessionID), "%s %s", m.Topic, m.Payload)

@@ -113,9 +113,7 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 			var errs bytes.Buffer
 			cmd.Stderr = &errs
 			out, err := cmd.Output()
-			if err != nil || errs.Len() > 0 {
-				t.Errorf("%s: %v %s", agent, err, errs.String())
-			}
+			expect.True(t, err == nil && errs.Len() <= 0, "%s: %v %s", agent, err, errs.String())
 			results := 0
 			for line := range strings.Lines(string(out)) {
 				var e struct {

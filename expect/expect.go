@@ -105,6 +105,13 @@ func Says(t testing.TB, err error, part string, about ...any) {
 // Fault is the error of a call whose value is nothing to the test.
 func Fault[T any](_ T, err error) error { return err }
 
+// Later runs a function beside the test and returns where its value comes.
+func Later[T any](do func() T) <-chan T {
+	c := make(chan T, 1)
+	go func() { c <- do() }()
+	return c
+}
+
 // From is what comes from a channel, which ends the test if it doesn't.
 func From[T any](t testing.TB, c <-chan T, missing string) (v T) {
 	t.Helper()

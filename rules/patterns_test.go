@@ -51,9 +51,8 @@ func allows(t *testing.T, name, tag string) int {
 	if !is {
 		return 0
 	}
-	if _, err := bound.Parse(text); err != nil {
-		t.Errorf("%s: %v", name, err)
-	}
+	_, err := bound.Parse(text)
+	expect.True(t, err == nil, "%s: %v", name, err)
 	return 1
 }
 

@@ -163,8 +163,7 @@ func TestCommitTooLargeForTheDiskHasNotHappened(t *testing.T) {
 	expect.True(t, wrong == "" && missing == 0 && !has(t, db, "large 0"), "%s, %d missing", wrong, missing)
 	// What is small goes on as soon as the store has looked again.
 	expect.No(t, db.Update(store.IfFull(ctx, store.Wait), "t_a", put("small", 10)))
-	waits := make(chan error, 1)
-	go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", large) }()
+	waits := expect.Later(func() error { return db.Update(store.IfFull(ctx, store.Wait), "t_a", large) })
 	out, err := exec.Command("mount", "-o", "remount,size=32m", dir).CombinedOutput()
 	expect.Must(t, err == nil, "remount: %v %s", err, out)
 	err = <-waits
@@ -181,12 +180,10 @@ func TestWaitingForRoomEndsWithTheStore(t *testing.T) {
 			defer db.Close()
 			_, err := fillUp(db)
 			expect.Must(t, errors.Is(err, store.ErrFull), "%v", err)
-			waits := make(chan error, 1)
-			go func() { waits <- db.Update(store.IfFull(ctx, store.Wait), "t_a", put("x", 1)) }()
+			waits := expect.Later(func() error { return db.Update(store.IfFull(ctx, store.Wait), "t_a", put("x", 1)) })
 			end(db)
-			if err := <-waits; !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrClosed) {
-				t.Error(err)
-			}
+			err = <-waits
+			expect.True(t, errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrClosed), "%v", err)
 		})
 	}
 }

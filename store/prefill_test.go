@@ -29,9 +29,8 @@ func TestTheFileIsWrittenAheadOfItsUse(t *testing.T) {
 		expect.Is(t, expect.Of(f.Stat())(t).Size(), step.size, step.used, "used: size")
 	}
 	data, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(data[:8192], used) || len(bytes.Trim(data[8192:], "\x00")) > 0 {
-		t.Errorf("what was used has changed, or what follows is not zeros: %v", err)
-	}
+	expect.True(t, err == nil && bytes.Equal(data[:8192], used) && len(bytes.Trim(data[8192:], "\x00")) == 0,
+		"what was used has changed, or what follows is not zeros: %v", err)
 	f.Close()
 	a.start(f, 80<<20)
 	expect.Fails(t, a.wait(), "a file that can't be synced was grown")

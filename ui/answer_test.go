@@ -29,9 +29,7 @@ func openCard(t *testing.T, n int) *rig {
 
 func (r *rig) wantRun(want string) {
 	r.t.Helper()
-	if len(r.ran) != 1 || r.ran[0] != want {
-		r.t.Fatalf("ran %q, want only %q\n%s", r.ran, want, r.text())
-	}
+	expect.Must(r.t, len(r.ran) == 1 && r.ran[0] == want, "ran %q, want only %q\n%s", r.ran, want, r.text())
 }
 
 func TestApproveActsOnTheIDAndDigestThatWereDrawn(t *testing.T) {
@@ -248,9 +246,8 @@ func TestHighRiskIsArmedOnlyAfterTheEndOfItsArguments(t *testing.T) {
 	r.ranNothing()
 	r.wait(2 * time.Second)
 	r.press("y")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "approve "+id("ap", 3)) || !strings.HasSuffix(r.ran[0], "--reason the build is stale") {
-		t.Fatalf("ran %q\n%s", r.ran, r.text())
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.Contains(r.ran[0], "approve "+id("ap", 3)) && strings.HasSuffix(r.ran[0], "--reason the build is stale"),
+		"ran %q\n%s", r.ran, r.text())
 }
 
 func TestChangedArgumentsMustBeSeenAnew(t *testing.T) {
@@ -320,9 +317,8 @@ func TestDenyWantsAReason(t *testing.T) {
 	r.keys("x")
 	r.typeText("not today")
 	r.keys("enter")
-	if len(r.ran) != 1 || !strings.HasPrefix(r.ran[0], "approval deny "+id("ap", 1)) || !strings.HasSuffix(r.ran[0], "--reason not today") {
-		t.Fatalf("ran %q", r.ran)
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.HasPrefix(r.ran[0], "approval deny "+id("ap", 1)) && strings.HasSuffix(r.ran[0], "--reason not today"),
+		"ran %q", r.ran)
 }
 
 func TestAbortSaysSo(t *testing.T) {
@@ -339,9 +335,8 @@ func TestEditedArgumentsAreSentOnceConfirmed(t *testing.T) {
 	r.keys("e")
 	r.has("Edit the arguments")
 	r.keys("ctrl+x", "y")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--edit {") || !strings.Contains(r.ran[0], r.w.approvals[0].Digest) {
-		t.Fatalf("ran %q\n%s", r.ran, r.text())
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.Contains(r.ran[0], "--edit {") && strings.Contains(r.ran[0], r.w.approvals[0].Digest),
+		"ran %q\n%s", r.ran, r.text())
 }
 
 func TestAlwaysOffersNarrowScopesFirstAndAsks(t *testing.T) {
@@ -351,9 +346,8 @@ func TestAlwaysOffersNarrowScopesFirstAndAsks(t *testing.T) {
 	r.keys("A", "1", "1")
 	r.has("From now on: let")
 	r.keys("y")
-	if len(r.ran) != 1 || !strings.Contains(r.ran[0], "--always "+a.For()[0]+" --expires 1h0m0s --max-uses 5 --rule-digest "+rule.Digest) {
-		t.Fatalf("ran %q\n%s", r.ran, r.text())
-	}
+	expect.Must(t, len(r.ran) == 1 && strings.Contains(r.ran[0], "--always "+a.For()[0]+" --expires 1h0m0s --max-uses 5 --rule-digest "+rule.Digest),
+		"ran %q\n%s", r.ran, r.text())
 }
 
 func TestReadOnlyOffersNoKeysThatChangeSomething(t *testing.T) {

@@ -161,8 +161,7 @@ func wire(b *testing.B, frame, length time.Duration) {
 	out := &counter{}
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(nil), tea.WithOutput(out), tea.WithoutSignals(), tea.WithoutSignalHandler(),
 		tea.WithWindowSize(120, 40), tea.WithColorProfile(colorprofile.ANSI))
-	done := make(chan error, 1)
-	go func() { _, err := p.Run(); done <- err }()
+	done := expect.Later(func() error { _, err := p.Run(); return err })
 	time.Sleep(200 * time.Millisecond)
 	first := out.n.Load()
 	end := time.Now().Add(length)

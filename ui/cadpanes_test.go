@@ -126,10 +126,7 @@ func assigned(task, agent, space string, status cad.AssignmentStatus, done, ops 
 // TestCADLooksRight draws every pane of CAD at the sizes that must be complete,
 // and at one that shows more at once.
 func TestCADLooksRight(t *testing.T) {
-	views := []struct {
-		name string
-		keys string
-	}{
+	views(t, [][2]int{{80, 24}, {120, 40}, {200, 50}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newModels(), w, h, Options{}) }, [][2]string{
 		{"cad-agents", "C"},
 		{"cad-agent", "C j enter"},
 		{"workspaces", "C w"},
@@ -140,18 +137,7 @@ func TestCADLooksRight(t *testing.T) {
 		{"workflow", "C f enter"},
 		{"conflicts", "C o"},
 		{"conflict", "C o enter"},
-	}
-	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 50}} {
-		for _, v := range views {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := rigOn(t, newModels(), size[0], size[1], Options{})
-				r.keys(strings.Fields(v.keys)...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	})
 }
 
 func TestCADWithoutUTF8IsASCII(t *testing.T) {

@@ -65,7 +65,7 @@ new file mode 100644
 `
 
 // openDiff shows a diff.
-func openDiff(t *testing.T, w, h int, s *diffShelf) *rig {
+func openDiff(t testing.TB, w, h int, s *diffShelf) *rig {
 	t.Helper()
 	world := newWorld()
 	world.shelf = s
@@ -80,25 +80,16 @@ func unescaped(text string) string {
 }
 
 func TestTheDiffPaneLooksRight(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for _, v := range []struct {
-			name string
-			keys []string
-		}{
-			{"diff", nil},
-			{"diff-side", []string{"s", "]", "j", "j"}},
-			{"diff-files", []string{"f", "j"}},
-			{"diff-marked", []string{"]", "j", "j", "j", "v", "j"}},
-			{"diff-viewed", []string{"space", "enter", "}"}},
-			{"diff-found", []string{"/", "h", "e", "l", "l", "enter"}},
-		} {
-			t.Run(fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1]), func(t *testing.T) {
-				r := openDiff(t, size[0], size[1], &diffShelf{texts: map[string]string{"x": unescaped(twoFiles)}})
-				r.keys(v.keys...)
-				r.golden(fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1]))
-			})
-		}
-	}
+	views(t, [][2]int{{80, 24}, {200, 50}}, func(t testing.TB, w, h int) *rig {
+		return openDiff(t, w, h, &diffShelf{texts: map[string]string{"x": unescaped(twoFiles)}})
+	}, [][2]string{
+		{"diff", ""},
+		{"diff-side", "s ] j j"},
+		{"diff-files", "f j"},
+		{"diff-marked", "] j j j v j"},
+		{"diff-viewed", "space enter }"},
+		{"diff-found", "/ h e l l enter"},
+	})
 }
 
 func TestADiffThatChangesStaysAtItsFile(t *testing.T) {

@@ -62,8 +62,7 @@ func newDeck(t *testing.T, w, h int) *deck {
 	eng := expect.Of(engine.Open(ctx, engine.Options{Store: db, Runners: map[string]swarm.Runner{"test.echo": echo{}}}))(t)
 	by := core.Caller{Tenant: tenant, Name: "ada", Kind: core.Operator, Door: core.DoorCockpit}
 	expect.Of(eng.Swarm.CreateTenant(ctx, by, tenant))(t)
-	ran := make(chan error, 1)
-	go func() { ran <- eng.Run(ctx) }()
+	ran := expect.Later(func() error { return eng.Run(ctx) })
 	keys := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
 	env := func(tenant string) command.Env {
 		caller := by
@@ -105,9 +104,8 @@ func (d *deck) quiet() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := d.Quiet(ctx); err != nil {
-		d.t.Fatalf("not quiet: %v\n%s", err, d.text())
-	}
+	err := d.Quiet(ctx)
+	expect.Must(d.t, err == nil, "not quiet: %v\n%s", err, d.text())
 }
 
 func (d *deck) line(s string) {
@@ -122,10 +120,7 @@ func (d *deck) await(want string) {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer cancel()
-	err := d.Await(ctx, func(*Model) bool { return strings.Contains(d.text(), want) })
-	if err != nil {
-		d.t.Fatalf("the screen never shows %q:\n%s", want, d.text())
-	}
+	expect.Must(d.t, d.Await(ctx, func(*Model) bool { return strings.Contains(d.text(), want) }) == nil, "the screen never shows %q:\n%s", want, d.text())
 }
 
 func TestATaskIsDispatchedReadApprovedAndDone(t *testing.T) {
@@ -163,9 +158,7 @@ func TestADeniedTaskIsBlockedAndTheWorldIsFrozenAndThawed(t *testing.T) {
 	d.keys("enter")
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	if err := d.Await(ctx, func(m *Model) bool { return !m.snap.EStop.On }); err != nil {
-		t.Fatalf("never thawed:\n%s", d.text())
-	}
+	expect.Must(t, d.Await(ctx, func(m *Model) bool { return !m.snap.EStop.On }) == nil, "never thawed:\n%s", d.text())
 	d.line("audit reconcile")
 	deltas, err := d.eng.Reconcile(t.Context(), tenant)
 	expect.Must(t, err == nil && len(deltas) == 0, "unexplained: %v, %v", deltas, err)

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,31 +23,18 @@ func twoOfThree() cluster.Cluster {
 	}
 }
 
-func engineRig(t *testing.T, w, h int) *rig {
+func engineRig(t testing.TB, w, h int) *rig {
 	world := newWorld()
 	world.cluster = twoOfThree()
 	return rigOn(t, world, w, h, Options{})
 }
 
 func TestThePaneOfEnginesLooksRight(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for _, v := range []struct {
-			name string
-			keys []string
-		}{
-			{"tenants-shared", []string{"T"}},
-			{"engines", []string{"T", "e"}},
-			{"engine-late", []string{"T", "e", "j", "enter"}},
-		} {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := engineRig(t, size[0], size[1])
-				r.keys(v.keys...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	views(t, [][2]int{{80, 24}, {200, 50}}, engineRig, [][2]string{
+		{"tenants-shared", "T"},
+		{"engines", "T e"},
+		{"engine-late", "T e j enter"},
+	})
 }
 
 func TestADataFileHasNoEnginesToShow(t *testing.T) {

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,47 +17,33 @@ func (r *rig) golden(name string) {
 
 // TestEachPaneLooksRight draws every pane at both sizes that must be complete.
 func TestEachPaneLooksRight(t *testing.T) {
-	views := []struct {
-		name string
-		keys []string
-	}{
-		{"fleet", []string{"1"}},
-		{"tasks", []string{"2", "j"}},
-		{"approvals", []string{"3"}},
-		{"audit", []string{"4"}},
-		{"decisions", []string{"5"}},
-		{"sessions", []string{"6"}},
-		{"messages", []string{"1", "p", "7"}},
-		{"tenants", []string{"T"}},
-		{"agent", []string{"1", "enter"}},
-		{"task", []string{"2", "enter"}},
-		{"task-running", []string{"2", "G", "enter"}},
-		{"card", []string{"3", "enter", "j", "k"}},
-		{"card-end", []string{"3", "j", "j", "enter", "G"}},
-		{"event", []string{"4", "enter"}},
-		{"decision", []string{"5", "enter"}},
-		{"session", []string{"6", "enter"}},
-		{"message", []string{"1", "p", "7", "enter"}},
-		{"help", []string{"1", "?"}},
-		{"palette", []string{"1", ":"}},
-		{"filter", []string{"1", "/", "r", "e", "a", "d"}},
-		{"confirm", []string{"1", "c"}},
-		{"type-to-confirm", []string{"1", "D"}},
-		{"marks", []string{"1", "space", "space"}},
-		{"edit", []string{"3", "enter", "j", "k", "e"}},
-		{"deny", []string{"3", "enter", "j", "k", "x"}},
-	}
-	for _, size := range [][2]int{{80, 24}, {120, 40}} {
-		for _, v := range views {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := newRig(t, size[0], size[1])
-				r.keys(v.keys...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	views(t, [][2]int{{80, 24}, {120, 40}}, newRig, [][2]string{
+		{"fleet", "1"},
+		{"tasks", "2 j"},
+		{"approvals", "3"},
+		{"audit", "4"},
+		{"decisions", "5"},
+		{"sessions", "6"},
+		{"messages", "1 p 7"},
+		{"tenants", "T"},
+		{"agent", "1 enter"},
+		{"task", "2 enter"},
+		{"task-running", "2 G enter"},
+		{"card", "3 enter j k"},
+		{"card-end", "3 j j enter G"},
+		{"event", "4 enter"},
+		{"decision", "5 enter"},
+		{"session", "6 enter"},
+		{"message", "1 p 7 enter"},
+		{"help", "1 ?"},
+		{"palette", "1 :"},
+		{"filter", "1 / r e a d"},
+		{"confirm", "1 c"},
+		{"type-to-confirm", "1 D"},
+		{"marks", "1 space space"},
+		{"edit", "3 enter j k e"},
+		{"deny", "3 enter j k x"},
+	})
 }
 
 func TestTheCardOfAConnectionFitsASmallScreen(t *testing.T) {

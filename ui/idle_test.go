@@ -56,8 +56,7 @@ func shown(t *testing.T, remote term.Remote) (keys io.Writer, out *tape, end fun
 	}
 	in, keys := io.Pipe()
 	out = &tape{}
-	done := make(chan error, 1)
-	go func() { done <- Show(t.Context(), opt, term.Caps{}, in, out) }()
+	done := expect.Later(func() error { return Show(t.Context(), opt, term.Caps{}, in, out) })
 	return keys, out, func() {
 		t.Helper()
 		_, _ = io.WriteString(keys, "\x03\x03")

@@ -27,10 +27,7 @@ func newRecord(t testing.TB) *fakeWorld {
 // TestTheRecordLooksRight draws the panes of the record at both sizes that must
 // be complete, and at one that shows more at once.
 func TestTheRecordLooksRight(t *testing.T) {
-	views := []struct {
-		name string
-		keys string
-	}{
+	views(t, [][2]int{{80, 24}, {200, 50}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newRecord(t), w, h, Options{}) }, [][2]string{
 		{"timeline", "1 j j H"},
 		{"timeline-top", "1 j j H g j j"},
 		{"timeline-past", "1 j j H g j j j j j j j j j t"},
@@ -41,18 +38,7 @@ func TestTheRecordLooksRight(t *testing.T) {
 		{"lineage", "1 j j H g j j j j j v"},
 		{"lineage-on", "1 j j H g j j j j j v l"},
 		{"lineage-agent", "1 j j enter v"},
-	}
-	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for _, v := range views {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := rigOn(t, newRecord(t), size[0], size[1], Options{})
-				r.keys(strings.Fields(v.keys)...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	})
 }
 
 // TestWhatTwoDidIsComparedOnOnePage reaches it by a line, and by marks and a key.
@@ -144,10 +130,7 @@ func (b backtested) TryBacktest(_ context.Context, _ core.Caller, of string, las
 }
 
 func TestPoliciesLookRight(t *testing.T) {
-	views := []struct {
-		name string
-		keys string
-	}{
+	views(t, [][2]int{{80, 24}, {200, 50}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newPolicies(t), w, h, Options{}) }, [][2]string{
 		{"policies", "P"},
 		{"policy", "P G k enter"},
 		{"policy-agent", "P j enter"},
@@ -156,18 +139,7 @@ func TestPoliciesLookRight(t *testing.T) {
 		{"policy-program", "P enter"},
 		{"policy-embedded", "P G enter"},
 		{"policy-activate", "P a"},
-	}
-	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for _, v := range views {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := rigOn(t, newPolicies(t), size[0], size[1], Options{})
-				r.keys(strings.Fields(v.keys)...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	})
 }
 
 // forkable is an agent with a directory, a process and something unknown.
@@ -243,9 +215,7 @@ func TestARunThatGoesOnGrowsWithoutMovingTheCursor(t *testing.T) {
 	// Once it follows, the newest is under the cursor.
 	r.keys("f")
 	r.change(func() { a.say(time.Second, "r-2", "main", "last", dag.RoleUser, text("the last word")) })
-	if !strings.Contains(at(), "the last word") {
-		t.Fatalf("it does not follow:\n%s", r.text())
-	}
+	expect.Must(t, strings.Contains(at(), "the last word"), "it does not follow:\n%s", r.text())
 	// What was so then stands still while the run goes on.
 	r.keys("g", "j", "j", "j", "j", "j", "t")
 	r.has("PAST: as of 11:58:02.853, event 6 of 25")
@@ -255,9 +225,7 @@ func TestARunThatGoesOnGrowsWithoutMovingTheCursor(t *testing.T) {
 	r.has("open call    fs.list c-1")
 	r.keys("n")
 	r.lacks("PAST")
-	if !strings.Contains(at(), "run ends") {
-		t.Fatalf("not back to now:\n%s", r.text())
-	}
+	expect.Must(t, strings.Contains(at(), "run ends"), "not back to now:\n%s", r.text())
 }
 
 func TestALongTimelineIsReadByPage(t *testing.T) {

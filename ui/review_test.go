@@ -131,7 +131,7 @@ func (s workShelf) Diff(_ context.Context, _, ref string) (review.Stored, error)
 }
 
 // reviewing opens the list of reviews.
-func reviewing(t *testing.T, w, h int) (*rig, *fakeWorks) {
+func reviewing(t testing.TB, w, h int) (*rig, *fakeWorks) {
 	t.Helper()
 	world := newWorld()
 	works := newWorks()
@@ -142,24 +142,12 @@ func reviewing(t *testing.T, w, h int) (*rig, *fakeWorks) {
 }
 
 func TestTheReviewPanesLookRight(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {200, 50}} {
-		for _, v := range []struct {
-			name string
-			keys []string
-		}{
-			{"reviews", nil},
-			{"review", []string{"t"}},
-			{"review-diff", []string{"enter", "]", "j", "j", "j", "j", "j"}},
-			{"review-compared", []string{"space", "space", "="}},
-		} {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r, _ := reviewing(t, size[0], size[1])
-				r.keys(v.keys...)
-				r.golden(name)
-			})
-		}
-	}
+	views(t, [][2]int{{80, 24}, {200, 50}}, func(t testing.TB, w, h int) *rig { r, _ := reviewing(t, w, h); return r }, [][2]string{
+		{"reviews", ""},
+		{"review", "t"},
+		{"review-diff", "enter ] j j j j j"},
+		{"review-compared", "space space ="},
+	})
 }
 
 func TestWhatAnotherReviewerDoesIsSeenInTheDiff(t *testing.T) {

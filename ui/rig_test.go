@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -183,19 +184,31 @@ func (r *rig) text() string { return strings.Join(r.m.Frame().Plain(), "\n") }
 
 func (r *rig) has(want string) {
 	r.t.Helper()
-	if !strings.Contains(r.text(), want) {
-		r.t.Fatalf("the screen lacks %q:\n%s", want, r.text())
-	}
+	expect.Must(r.t, strings.Contains(r.text(), want), "the screen lacks %q:\n%s", want, r.text())
 }
 
 func (r *rig) lacks(not string) {
 	r.t.Helper()
-	if strings.Contains(r.text(), not) {
-		r.t.Fatalf("the screen shows %q:\n%s", not, r.text())
-	}
+	expect.Must(r.t, !strings.Contains(r.text(), not), "the screen shows %q:\n%s", not, r.text())
 }
 
 func (r *rig) ranNothing() {
 	r.t.Helper()
 	expect.Must(r.t, len(r.ran) == 0, "commands ran: %q", r.ran)
+}
+
+// views are golden screens of each size, each reached by its keys.
+func views(t *testing.T, sizes [][2]int, open func(t testing.TB, w, h int) *rig, all [][2]string) {
+	t.Helper()
+	for _, size := range sizes {
+		for _, v := range all {
+			name := fmt.Sprintf("%s-%dx%d", v[0], size[0], size[1])
+			t.Run(name, func(t *testing.T) {
+				r := open(t, size[0], size[1])
+				r.keys(strings.Fields(v[1])...)
+				r.wait(deadTime)
+				r.golden(name)
+			})
+		}
+	}
 }

@@ -12,39 +12,25 @@ import (
 // TestSkillsAndMessagesLookRight draws every pane of skills, subagents and the
 // bus at both sizes that must be complete.
 func TestSkillsAndMessagesLookRight(t *testing.T) {
-	views := []struct {
-		name string
-		keys []string
-	}{
-		{"skills", []string{"8"}},
-		{"skill", []string{"8", "j", "j", "enter"}},
-		{"skill-composite", []string{"8", "j", "enter", "z"}},
-		{"skill-form", []string{"8", "j", "j", "r"}},
-		{"executions", []string{"8", "R"}},
-		{"execution", []string{"8", "R", "j", "enter"}},
-		{"execution-failed", []string{"8", "R", "j", "j", "enter"}},
-		{"fleet-subagents", []string{"1", "j", "j", "j", "j"}},
-		{"subagents", []string{"8", "A"}},
-		{"subagent", []string{"8", "A", "enter"}},
-		{"subagent-failed", []string{"8", "A", "j", "j", "j", "enter"}},
-		{"bus", []string{"9"}},
-		{"bus-held", []string{"9", "f"}},
-		{"bus-message", []string{"9", "j", "j", "enter"}},
-		{"bus-message-expired", []string{"9", "enter"}},
-		{"dead", []string{"9", "u"}},
-		{"subscriptions", []string{"9", "L"}},
-	}
-	for _, size := range [][2]int{{80, 24}, {120, 40}} {
-		for _, v := range views {
-			name := fmt.Sprintf("%s-%dx%d", v.name, size[0], size[1])
-			t.Run(name, func(t *testing.T) {
-				r := rigOn(t, newTalk(), size[0], size[1], Options{})
-				r.keys(v.keys...)
-				r.wait(deadTime)
-				r.golden(name)
-			})
-		}
-	}
+	views(t, [][2]int{{80, 24}, {120, 40}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newTalk(), w, h, Options{}) }, [][2]string{
+		{"skills", "8"},
+		{"skill", "8 j j enter"},
+		{"skill-composite", "8 j enter z"},
+		{"skill-form", "8 j j r"},
+		{"executions", "8 R"},
+		{"execution", "8 R j enter"},
+		{"execution-failed", "8 R j j enter"},
+		{"fleet-subagents", "1 j j j j"},
+		{"subagents", "8 A"},
+		{"subagent", "8 A enter"},
+		{"subagent-failed", "8 A j j j enter"},
+		{"bus", "9"},
+		{"bus-held", "9 f"},
+		{"bus-message", "9 j j enter"},
+		{"bus-message-expired", "9 enter"},
+		{"dead", "9 u"},
+		{"subscriptions", "9 L"},
+	})
 }
 
 func TestSkillsAndMessagesWithoutUTF8AreASCII(t *testing.T) {

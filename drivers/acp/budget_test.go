@@ -61,9 +61,8 @@ func TestABudgetEndsATurnOfARealAgent(t *testing.T) {
 			s := d.spendAll(d.begin(strings.Join(script, "\nTHEN "), 0))
 			t.Logf("%+v", s)
 			whole := int64((steps + 1) * (model.TokensIn + model.TokensOut))
-			if s.status != task.Cancelled || len(s.prompts) != 1 || s.spent < most || s.spent >= whole || len(s.calls) == 0 || !s.unbroken {
-				t.Errorf("of %d tokens: %+v", whole, s)
-			}
+			expect.True(t, s.status == task.Cancelled && len(s.prompts) == 1 && s.spent >= most && s.spent < whole && len(s.calls) != 0 && s.unbroken,
+				"of %d tokens: %+v", whole, s)
 			expect.True(t, d.exists("step0") && !d.exists(fmt.Sprint("step", steps-1)), "it began nothing, or was done")
 			n := len(d.model.Requests())
 			expect.True(t, int64(n) < steps+1, "its model was asked %d times", n)

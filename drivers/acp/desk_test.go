@@ -60,8 +60,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 	d.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, Spill: t.TempDir(), Runtimes: map[string]fleet.Runtime{"acp": runtime}})
 	d.no(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- d.eng.Run(ctx) }()
+	ran := expect.Later(func() error { return d.eng.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		expect.Is(t, <-ran, nil)

@@ -145,8 +145,7 @@ func newHalfHour(t *testing.T) *halfHour {
 	})
 	h.no(err)
 	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- h.eng.Run(ctx) }()
+	ran := expect.Later(func() error { return h.eng.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		expect.Is(t, <-ran, nil)

@@ -53,12 +53,10 @@ func TestASharedProcessHasNoCredentialOfItsModel(t *testing.T) {
 		s.always("approve")
 		out := s.ends(task.Succeeded, "", "run printenv OPENAI_API_KEY", "model mine")
 		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.now().PID))
-		if err != nil || strings.Contains(string(own)+out.Text, modelKey) || !strings.Contains(string(own), "OPENAI_API_KEY=sk-") {
-			t.Errorf("it has %q: %v", own, err)
-		}
-		if got := s.spent(); got != 120 || len(s.of("model_request")) != 1 || len(s.of("model_response")) != 1 {
-			t.Errorf("%d tokens, %+v", got, s.of(""))
-		}
+		expect.True(t, err == nil && !strings.Contains(string(own)+out.Text, modelKey) && strings.Contains(string(own), "OPENAI_API_KEY=sk-"),
+			"it has %q: %v", own, err)
+		got := s.spent()
+		expect.True(t, got == 120 && len(s.of("model_request")) == 1 && len(s.of("model_response")) == 1, "%d tokens, %+v", got, s.of(""))
 	}
 	all[0].heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
 	expect.Is(t, all[0].now().PID, all[1].now().PID, "they have a process each")

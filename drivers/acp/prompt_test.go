@@ -115,9 +115,7 @@ func TestCallsPlansAndThoughtsReachTheLog(t *testing.T) {
 		t.Errorf("diff %+v", got)
 	}
 	expect.Is(t, len(s.of("diff")), 1, "diffs, want one")
-	if len(s.of("message")) != 0 {
-		t.Errorf("an unknown update became a message: %q", s.texts("message"))
-	}
+	expect.True(t, len(s.of("message")) == 0, "an unknown update became a message: %q", s.texts("message"))
 	results := map[string]string{}
 	for _, e := range s.of("tool_result") {
 		results[e.CallID] += e.Status + " " + e.Tool + " " + e.Text + " " + e.Error
@@ -137,9 +135,8 @@ func TestTwoQuestionsAboutOneCallHaveIDsOfTheirOwn(t *testing.T) {
 	for _, e := range s.of("tool_result") {
 		ended = append(ended, e.CallID+" "+e.Status+" "+string(e.Output))
 	}
-	if strings.Join(ids, ",") != "same,same#2" || strings.Join(ended, ",") != `same ok {"output":"done"},same#2 ok {"output":"done"}` {
-		t.Errorf("asked %q, ended %q", ids, ended)
-	}
+	expect.True(t, strings.Join(ids, ",") == "same,same#2" && strings.Join(ended, ",") == `same ok {"output":"done"},same#2 ok {"output":"done"}`,
+		"asked %q, ended %q", ids, ended)
 }
 
 func TestTokensAndCostAreCountedOnce(t *testing.T) {

@@ -31,9 +31,8 @@ func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 	s.ends(task.Succeeded, "", "say it is "+value, `raw {"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\u0067eheim\/value-of-the-test"}}`, "run env")
 	expect.Is(t, asked["GIVEN"], "@S", "asked for", asked)
 	said := strings.Join(append(s.texts("message"), s.texts("log")...), "\n")
-	if strings.Contains(said, "geheim") || strings.Count(said, "[secret S]") < 3 || !strings.Contains(said, "GIVEN=[secret S]") {
-		t.Errorf("it said %q", said)
-	}
+	expect.True(t, !strings.Contains(said, "geheim") && strings.Count(said, "[secret S]") >= 3 && strings.Contains(said, "GIVEN=[secret S]"),
+		"it said %q", said)
 }
 
 func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
@@ -53,9 +52,8 @@ func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
 		out := s.ends(task.Succeeded, "", "run printenv OPENAI_API_KEY")
 		held = append(held, strings.TrimSpace(out.Text))
 		own, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.now().PID))
-		if err != nil || strings.Contains(string(own)+out.Text, value) || !strings.Contains(string(own), "OPENAI_API_KEY=sk-") {
-			t.Errorf("it has %q: %v", own, err)
-		}
+		expect.True(t, err == nil && !strings.Contains(string(own)+out.Text, value) && strings.Contains(string(own), "OPENAI_API_KEY=sk-"),
+			"it has %q: %v", own, err)
 		s.heard("log", "the model proxy puts the credentials in: OPENAI_API_KEY")
 		s.ends(task.Failed, "agent_killed", "crash")
 	}

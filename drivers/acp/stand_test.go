@@ -80,14 +80,13 @@ func (s *stand) always(decision string) {
 }
 
 func (s *stand) start(acts ...string) <-chan task.Outcome {
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, err := s.handle.Prompt(context.Background(), fleet.Prompt{
 			TaskID: "tk_00000_0000000001", Message: strings.Join(acts, "\n"), Emit: s.emit, Beat: func() {}, Next: s.next,
 		})
 		expect.Is(s.t, err, nil, "prompt")
-		done <- out
-	}()
+		return out
+	})
 	return done
 }
 
@@ -115,9 +114,8 @@ func (s *stand) ends(status task.Status, code string, acts ...string) task.Outco
 	if out.Error != nil {
 		got = out.Error.Code
 	}
-	if out.Status != status || got != code {
-		s.t.Fatalf("outcome %s %q %+v, want %s %q; log %q", out.Status, out.Text, out.Error, status, code, s.texts("log"))
-	}
+	expect.Must(s.t, out.Status == status && got == code,
+		"outcome %s %q %+v, want %s %q; log %q", out.Status, out.Text, out.Error, status, code, s.texts("log"))
 	return out
 }
 

@@ -71,9 +71,7 @@ func TestTheFilesOfAnAgentOnAHostAreThere(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 5 {
-		t.Errorf("refused %d of 5: %q", refused, s.texts("message"))
-	}
+	expect.True(t, refused == 5, "refused %d of 5: %q", refused, s.texts("message"))
 	got, err := os.ReadFile(a)
 	expect.True(t, string(got) == "three", "%q %v", got, err)
 	expect.Must(t, len(seen) == 1 && seen[0].Path == "a.txt" && seen[0].Size == 8, "bound to %+v", seen)
@@ -109,15 +107,12 @@ func TestALostLinkGivesAPromptOnce(t *testing.T) {
 		box.Await(t)
 		expect.Await(t, "it was done", func() bool { return len(s.of("tool_request")) <= len(s.of("tool_result")) })
 	}
-	if out := s.wait(done); out.Status != task.Succeeded || out.Text != "over" {
-		t.Errorf("%+v %q", out, s.texts("message"))
-	}
-	if now := s.now().PID; now != pid || len(s.of("tool_request")) != 2 {
-		t.Errorf("process %d, before %d; asked %+v", now, pid, s.of("tool_request"))
-	}
-	if got, err := os.ReadFile(filepath.Join(dir, "a")); string(got) != "once" {
-		t.Errorf("%q %v: %q", got, err, s.texts("message"))
-	}
+	out := s.wait(done)
+	expect.True(t, out.Status == task.Succeeded && out.Text == "over", "%+v %q", out, s.texts("message"))
+	now := s.now().PID
+	expect.True(t, now == pid && len(s.of("tool_request")) == 2, "process %d, before %d; asked %+v", now, pid, s.of("tool_request"))
+	got, err := os.ReadFile(filepath.Join(dir, "a"))
+	expect.True(t, string(got) == "once", "%q %v: %q", got, err, s.texts("message"))
 }
 
 func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {

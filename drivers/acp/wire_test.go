@@ -94,9 +94,7 @@ type tape struct {
 func (w tape) read() []byte {
 	w.t.Helper()
 	data, err := os.ReadFile(w.file)
-	if err != nil && !os.IsNotExist(err) {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err == nil || os.IsNotExist(err), "%v", err)
 	return data[:bytes.LastIndexByte(data, '\n')+1]
 }
 

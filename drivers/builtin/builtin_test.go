@@ -93,9 +93,8 @@ func (b *bench) gives(name string, params, result any) {
 func (b *bench) fails(name string, params any, code, say string) {
 	b.t.Helper()
 	o := b.run(name, params)
-	if o.Status != task.Failed || o.Error.Code != code || !strings.Contains(o.Error.Message, say) {
-		b.t.Errorf("%s %.200v: %s %+v, want %s with %q", name, params, o.Status, o.Error, code, say)
-	}
+	expect.True(b.t, o.Status == task.Failed && o.Error.Code == code && strings.Contains(o.Error.Message, say),
+		"%s %.200v: %s %+v, want %s with %q", name, params, o.Status, o.Error, code, say)
 }
 
 func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
@@ -104,9 +103,8 @@ func TestDefinitionsAreWhatTheRunnerServes(t *testing.T) {
 	for _, s := range builtin.Definitions() {
 		names = append(names, s.Name)
 		expect.No(t, b.Check(s.Runner))
-		if s.Name != s.Runner.Name || s.Runner.Kind != builtin.Kind || len([]rune(s.Description)) > 500 || s.Timeout < 1 || s.Timeout > 3600 {
-			t.Errorf("definition %+v", s)
-		}
+		expect.True(t, s.Name == s.Runner.Name && s.Runner.Kind == builtin.Kind && len([]rune(s.Description)) <= 500 && s.Timeout >= 1 && s.Timeout <= 3600,
+			"definition %+v", s)
 		expect.Same(t, b.Effects(s.Runner), s.Effects, s.Name, "effects")
 		schemaOf(t, s.ParametersSchema)
 		schemaOf(t, s.ReturnsSchema)
@@ -154,9 +152,8 @@ func TestResultsKeepToTheirSchemas(t *testing.T) {
 
 func TestAnUnknownBuiltinIsRefused(t *testing.T) {
 	err := newBench(t, &mail{}).Check(skill.Spec{Kind: "builtin", Name: "rm-rf"})
-	if err == nil || core.AsError(err).Details["field"] != "runner.name" || !strings.Contains(err.Error(), "echo, file-read, file-write") {
-		t.Errorf("error %v", err)
-	}
+	expect.True(t, err != nil && core.AsError(err).Details["field"] == "runner.name" && strings.Contains(err.Error(), "echo, file-read, file-write"),
+		"error %v", err)
 	bare := builtin.New(builtin.Options{Dir: t.TempDir()})
 	for _, name := range []string{"json-query", "wait-for-message"} {
 		call := skill.Call{Skill: &skill.Skill{Runner: skill.Spec{Kind: "builtin", Name: name}}}

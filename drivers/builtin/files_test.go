@@ -133,9 +133,8 @@ func TestFilesAreReadWithinTheirBounds(t *testing.T) {
 	for name, want := range map[string]string{"text": "grüße\n", "empty": ""} {
 		var r readBack
 		b.gives("file-read", map[string]string{"path": name}, &r)
-		if r.Content == nil || *r.Content != want || r.Bytes != len(want) || r.ContentBase64 != "" || r.Path != filepath.Join(b.dir, name) {
-			t.Errorf("%s: %+v", name, r)
-		}
+		expect.True(t, r.Content != nil && *r.Content == want && r.Bytes == len(want) && r.ContentBase64 == "" && r.Path == filepath.Join(b.dir, name),
+			"%s: %+v", name, r)
 	}
 	var r readBack
 	b.gives("file-read", map[string]string{"path": "binary"}, &r)

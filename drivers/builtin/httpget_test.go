@@ -82,9 +82,8 @@ func TestHTTPGetFailsWhenNobodyAnswers(t *testing.T) {
 	s.Close()
 	b := newBench(t, nil)
 	o := b.run("http-get", map[string]any{"url": s.URL})
-	if o.Status != task.Failed || o.Error.Code != "unavailable" || !o.Error.Retryable || !strings.Contains(o.Error.Message, "connection refused") {
-		t.Errorf("outcome %+v %+v", o, o.Error)
-	}
+	expect.True(t, o.Status == task.Failed && o.Error.Code == "unavailable" && o.Error.Retryable && strings.Contains(o.Error.Message, "connection refused"),
+		"outcome %+v %+v", o, o.Error)
 }
 
 func TestRedirectsAreBoundedAndLeadToTheWebOnly(t *testing.T) {

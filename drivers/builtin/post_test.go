@@ -31,13 +31,11 @@ func newPost(t *testing.T) (*builtin.Post, *bus.Bus) {
 	ledger := audit.New(db, audit.Options{})
 	b := bus.New(bus.Options{Ledger: ledger, Directory: everybody{}, Tenants: db.Tenants})
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- b.Run(ctx) }()
+	done := expect.Later(func() error { return b.Run(ctx) })
 	t.Cleanup(func() {
 		stop()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := <-done
+		expect.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 		expect.Is(t, db.Close(), nil)
 	})
 	p := &builtin.Post{}

@@ -23,9 +23,8 @@ func TestQueriesGiveAllTheirResults(t *testing.T) {
 		{`1, halt, 2`, `null`, `{"results":[1]}`},
 	} {
 		o := b.run("json-query", map[string]any{"query": c.query, "input": rawValue(c.input)})
-		if o.Status != task.Succeeded || string(o.Output) != c.want {
-			t.Errorf("%s of %s: %s %s %+v, want %s", c.query, c.input, o.Status, o.Output, o.Error, c.want)
-		}
+		expect.True(t, o.Status == task.Succeeded && string(o.Output) == c.want,
+			"%s of %s: %s %s %+v, want %s", c.query, c.input, o.Status, o.Output, o.Error, c.want)
 	}
 }
 
@@ -53,9 +52,8 @@ func TestHostileQueriesFailAlone(t *testing.T) {
 			continue // its process can't be held to maxData, which this would exceed by far
 		}
 		o := b.run("json-query", map[string]any{"query": c.query, "input": []int{1}})
-		if o.Status != task.Failed || !strings.Contains(o.Error.Message, c.say) {
-			t.Errorf("%.60s: %s %+v, want a failure with %q", c.query, o.Status, o.Error, c.say)
-		}
+		expect.True(t, o.Status == task.Failed && strings.Contains(o.Error.Message, c.say),
+			"%.60s: %s %+v, want a failure with %q", c.query, o.Status, o.Error, c.say)
 	}
 }
 

@@ -113,9 +113,7 @@ func TestNothingIsLeftOfCellsAndEnginesKilledAtRandom(t *testing.T) {
 		expect.Await(t, "it starts cells", func() bool { return started() >= until })
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if errs.Len() > 0 {
-			t.Errorf("engine %d: %s", engines, errs.String())
-		}
+		expect.True(t, errs.Len() <= 0, "engine %d: %s", engines, errs.String())
 		next := expect.Of(NewSupervisor(Options{Instance: instance}))(t)
 		n := expect.Of(next.Sweep(t.Context()))(t)
 		swept += n

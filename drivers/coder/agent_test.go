@@ -257,11 +257,10 @@ func TestADeploymentThatGoesAwayDuringATaskMayComeBack(t *testing.T) {
 			p.add("agent", "late words")
 		}()
 	}
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
-		done <- out
-	}()
+		return out
+	})
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()
@@ -300,11 +299,10 @@ func TestATaskFailsWhenTheDeploymentStaysAway(t *testing.T) {
 	p := newPlayed(t)
 	w := p.open(t, newRuntime(t, Options{Patience: 300 * time.Millisecond}))
 	w.await(fleet.Idle, "")
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
-		done <- out
-	}()
+		return out
+	})
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	p.change(func() { p.refuse = 503 })
 	p.srv.CloseClientConnections()

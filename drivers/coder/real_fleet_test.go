@@ -39,9 +39,8 @@ func realFleet(t *testing.T, dir string) *engine.Engine {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := e.Run(ctx); err != nil && ctx.Err() == nil {
-			t.Error(err)
-		}
+		err := e.Run(ctx)
+		expect.True(t, err == nil || ctx.Err() != nil, "%v", err)
 	}()
 	end := func() {
 		stop()
@@ -109,9 +108,8 @@ func TestRealFleetFromCreationToDeletion(t *testing.T) {
 	awaitAgent(t, e, m.name, func(a fleet.Agent) bool { return a.Status == fleet.Idle && a.LastStatus == task.Cancelled })
 	expect.Is(t, lines(), "say first|first|say up\nhang|up", "log")
 	history, err := e.Fleet.History(ctx, alice.Tenant, m.name, core.Filter{})
-	if err != nil || len(history.Items) != 2 || history.Items[0].Message != "say up\nhang" || history.Items[0].Status != task.Cancelled {
-		t.Errorf("history %+v %v", history, err)
-	}
+	expect.True(t, err == nil && len(history.Items) == 2 && history.Items[0].Message == "say up\nhang" && history.Items[0].Status == task.Cancelled,
+		"history %+v %v", history, err)
 
 	expect.Of(e.Fleet.Stop(ctx, alice, m.name))(t)
 	awaitAgent(t, e, m.name, is(fleet.Offline))

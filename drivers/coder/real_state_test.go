@@ -139,11 +139,10 @@ func TestRealDeafAgentIsStartedAnew(t *testing.T) {
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "deaf", "hang"))
-		done <- out
-	}()
+		return out
+	})
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	build := m.workspace(t).LatestBuild.BuildNumber
 	w.Interrupt()

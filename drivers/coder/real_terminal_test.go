@@ -61,9 +61,7 @@ func newTerminal(t *testing.T, d *deployment) *terminal {
 func (w *terminal) told() []string {
 	w.t.Helper()
 	data, err := os.ReadFile(w.notes)
-	if err != nil && !os.IsNotExist(err) {
-		w.t.Fatal(err)
-	}
+	expect.Must(w.t, err == nil || os.IsNotExist(err), "%v", err)
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 

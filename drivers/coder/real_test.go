@@ -25,9 +25,8 @@ func TestRealAgentIsCreatedWorksAndIsDeleted(t *testing.T) {
 		t.Fatalf("workspace %v, health %+v, %v", ws.ID, w.now(), err)
 	}
 	parameters, err := m.client.WorkspaceBuildParameters(context.Background(), ws.LatestBuild.ID)
-	if err != nil || len(parameters) != 2 || !strings.Contains(string(core.MustEncode(parameters)), "You read it.") {
-		t.Errorf("parameters %v, %v", parameters, err)
-	}
+	expect.True(t, err == nil && len(parameters) == 2 && strings.Contains(string(core.MustEncode(parameters)), "You read it."),
+		"parameters %v, %v", parameters, err)
 	out, err := w.Prompt(context.Background(), w.prompt("say hello", "say on"))
 	expect.True(t, err == nil && out.Status == task.Succeeded && strings.Contains(string(out.Output), "on"), "outcome %+v %v", out, err)
 	expect.Is(t, w.said(), "message hello|message on", "said")
@@ -41,11 +40,10 @@ func TestRealBusyAgentRefuses(t *testing.T) {
 	m := newMachine(t, d, nil)
 	w := openAgent(t, newRuntime(t, Options{}), m.record(t, settings{}))
 	w.await(fleet.Idle, "")
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, _ := w.Prompt(context.Background(), w.prompt("say up", "hang"))
-		done <- out
-	}()
+		return out
+	})
 	expect.Await(t, "words of the agent", func() bool { return w.said() != "" })
 	_, err := w.Prompt(context.Background(), w.prompt("say two"))
 	expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && core.AsError(err).Details["error"] == "AgentBusyError", "second prompt: %v", err)

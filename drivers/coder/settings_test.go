@@ -32,12 +32,9 @@ func TestOptionsAreCheckedByField(t *testing.T) {
 		{`{` + good + `,"token":"abc"}`, "token"},
 	} {
 		err := check(fleet.Create{Name: "a", Options: core.Raw(c.options)})
-		if c.field == "" && err != nil || c.field != "" && (err == nil || !strings.Contains(err.Error(), c.field)) {
-			t.Errorf("%s: %v, want %q", c.options, err, c.field)
-		}
-		if err != nil && strings.Contains(err.Error(), "pass@") {
-			t.Errorf("the error names a password: %v", err)
-		}
+		expect.True(t, (c.field != "" || err == nil) && (c.field == "" || err != nil && strings.Contains(err.Error(), c.field)),
+			"%s: %v, want %q", c.options, err, c.field)
+		expect.True(t, err == nil || !strings.Contains(err.Error(), "pass@"), "the error names a password: %v", err)
 	}
 	for _, c := range []struct {
 		c     fleet.Create

@@ -80,9 +80,8 @@ func TestStatusTable(t *testing.T) {
 		"failed, by Task": {report("failed", time.Second), fleet.Idle, "its last work failed"},
 	} {
 		status, reason := statusOf(factsOf(picture(c.change), ""))
-		if status != c.want || !strings.Contains(reason, c.reason) || c.reason == "" && reason != "" || strings.ContainsAny(reason, "\x1b\n") {
-			t.Errorf("%s: %s %q, want %s %q", name, status, reason, c.want, c.reason)
-		}
+		expect.True(t, status == c.want && strings.Contains(reason, c.reason) && (c.reason != "" || reason == "") && !strings.ContainsAny(reason, "\x1b\n"),
+			"%s: %s %q, want %s %q", name, status, reason, c.want, c.reason)
 	}
 }
 

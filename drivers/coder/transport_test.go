@@ -72,9 +72,8 @@ func TestEachRefusalHasOneClearError(t *testing.T) {
 		})
 		e := read(t, s)
 		field, _ := e.Details["field"].(string)
-		if e.Code != c.code || field != c.field || !strings.Contains(e.Message, c.want) || len(e.Message) > 2000 {
-			t.Errorf("%d %.60s: %s %q %q", c.status, c.body, e.Code, field, e.Message)
-		}
+		expect.True(t, e.Code == c.code && field == c.field && strings.Contains(e.Message, c.want) && len(e.Message) <= 2000,
+			"%d %.60s: %s %q %q", c.status, c.body, e.Code, field, e.Message)
 		expect.True(t, !strings.ContainsAny(e.Message, "\x1b\u202e\n"), "%d: hostile text in %q", c.status, e.Message)
 	}
 }

@@ -66,8 +66,7 @@ func TestAgentsConnectByRuleOrByAPersonsWord(t *testing.T) {
 
 	// A person's yes lets a name through, and opens no private address.
 	bell := eng.Watch(t.Context())
-	answered := make(chan error, 1)
-	go func() { answered <- answer(eng, bell, alice) }()
+	answered := expect.Later(func() error { return answer(eng, bell, alice) })
 	_, _, err = get(w.client("http", server), "https://www.example.com:"+digits+"/")
 	no(<-answered)
 	expect.Says(t, err, "127.0.0.1 is loopback, which a rule with --private must allow")

@@ -99,9 +99,8 @@ func TestGitFetchesAndDoesNotPush(t *testing.T) {
 	do("-C", clone, "fetch", "-q", "origin")
 	page, err := eng.Audit.List(t.Context(), ada.Tenant, core.Filter{Kind: "egress.refused"})
 	no(err)
-	if len(page.Items) == 0 || !strings.Contains(string(page.Items[0].Payload), `"method":"git-receive-pack","path":"/team/r.git"`) {
-		t.Errorf("%v", page.Items)
-	}
+	expect.True(t, len(page.Items) != 0 && strings.Contains(string(page.Items[0].Payload), `"method":"git-receive-pack","path":"/team/r.git"`),
+		"%v", page.Items)
 	no(w.proxy.Close())
 }
 

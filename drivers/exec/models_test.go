@@ -184,17 +184,15 @@ func TestAnAgentHasNoCredentialOfItsModel(t *testing.T) {
 			all := m.Requests()[before:]
 			expect.True(t, len(all) == 1 && all[0].Credential == key.value, "the model was shown %+v", all)
 			inside, err := os.ReadFile(filepath.Join(dir, "environments"))
-			if err != nil || !strings.Contains(string(inside), "OPENAI_API_KEY=sk-") || strings.Contains(string(inside), key.value) {
-				t.Errorf("%q %v", inside, err)
-			}
+			expect.True(t, err == nil && strings.Contains(string(inside), "OPENAI_API_KEY=sk-") && !strings.Contains(string(inside), key.value),
+				"%q %v", inside, err)
 			now := h.(*agent)
 			now.Mu.Lock()
 			pid := now.PID()
 			now.Mu.Unlock()
 			outside, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if err != nil || !strings.Contains(string(outside), "OPENAI_API_KEY=sk-") || strings.Contains(string(outside), key.value) {
-				t.Errorf("%q %v", outside, err)
-			}
+			expect.True(t, err == nil && strings.Contains(string(outside), "OPENAI_API_KEY=sk-") && !strings.Contains(string(outside), key.value),
+				"%q %v", outside, err)
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			told := fmt.Sprintf("%+v", w.events)

@@ -40,9 +40,8 @@ func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 			h, w := openAgent(t, sh(c.script)...)
 			for range 2 { // each prompt has a process of its own
 				out := ask(t, h, w.prompt("go"))
-				if out.Status != c.status || string(out.Output) != c.output {
-					t.Errorf("outcome %s %s, want %s %s", out.Status, out.Output, c.status, c.output)
-				}
+				expect.True(t, out.Status == c.status && string(out.Output) == c.output,
+					"outcome %s %s, want %s %s", out.Status, out.Output, c.status, c.output)
 				if c.code != "" && (out.Error == nil || out.Error.Code != c.code || out.Error.Retryable != c.retryable) {
 					t.Errorf("error %+v, want %s", out.Error, c.code)
 				}

@@ -52,9 +52,7 @@ func FuzzParse(f *testing.F) {
 			expect.Must(t, utf8.ValidString(s), "%q is not valid UTF-8", s)
 		}
 		for _, v := range []core.Raw{e.Args, e.Output} {
-			if v != nil && core.CheckObject("value", v, maxAgentLine) != nil {
-				t.Fatalf("%q is no object", v)
-			}
+			expect.Must(t, v == nil || core.CheckObject("value", v, maxAgentLine) == nil, "%q is no object", v)
 		}
 	})
 }

@@ -155,9 +155,8 @@ func TestFailuresSayWhatHappenedAndWhetherToRetry(t *testing.T) {
 			r := newRunner(t, RunnerOptions{Dir: dir, Limits: c.limits})
 			w := expect.Of(r.Start(context.Background(), (&logbook{}).job(c.input, "")))(t)
 			o, out := finish(t, w)
-			if o.Status != task.Failed || o.Error == nil || o.Error.Code != c.code || o.Error.Retryable != c.retryable {
-				t.Fatalf("outcome %s %+v, want %s", o.Status, o.Error, c.code)
-			}
+			expect.Must(t, o.Status == task.Failed && o.Error != nil && o.Error.Code == c.code && o.Error.Retryable == c.retryable,
+				"outcome %s %+v, want %s", o.Status, o.Error, c.code)
 			expect.True(t, strings.Contains(o.Error.Message, c.message) && out.RC == c.rc, "rc %d, message %q", out.RC, o.Error.Message)
 		})
 	}
@@ -170,13 +169,11 @@ func TestOutputPastTheInlineLimitIsInTheSpillFile(t *testing.T) {
 		l.job(shell(`awk 'BEGIN { for (i = 1; i <= 300000; i++) print "line " i }'; echo small >&2`), spill))
 	expect.No(t, err)
 	o, out := finish(t, w)
-	if o.Status != task.Succeeded || !out.StdoutTruncated || out.Spill != spill || out.StderrTruncated || out.Stderr != "small\n" {
-		t.Fatalf("outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
-	}
+	expect.Must(t, o.Status == task.Succeeded && out.StdoutTruncated && out.Spill == spill && !out.StderrTruncated && out.Stderr == "small\n",
+		"outcome %s, truncated %v, spill %q, stderr %q", o.Status, out.StdoutTruncated, out.Spill, out.Stderr)
 	data := expect.Of(os.ReadFile(spill))(t)
-	if int64(len(data)) != out.StdoutBytes || !strings.HasPrefix(string(data), out.Stdout) || !strings.HasSuffix(string(data), "\nline 300000\n") {
-		t.Errorf("spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
-	}
+	expect.True(t, int64(len(data)) == out.StdoutBytes && strings.HasPrefix(string(data), out.Stdout) && strings.HasSuffix(string(data), "\nline 300000\n"),
+		"spill of %d bytes for an output of %d", len(data), out.StdoutBytes)
 	expect.True(t, len(out.Stdout)+len(out.Stderr) <= maxInline, "%d bytes inline", len(out.Stdout)+len(out.Stderr))
 	info, _ := os.Stat(spill)
 	expect.True(t, info.Mode().Perm() == 0o600, "spill mode %v", info.Mode())
@@ -265,9 +262,8 @@ func TestASpillFileThatCantBeWrittenDoesNotFailTheTask(t *testing.T) {
 			(&logbook{}).job(shell(`head -c 3000000 /dev/zero | tr '\0' '\n'`), c.spill))
 		expect.No(t, err)
 		o, out := finish(t, w)
-		if o.Status != task.Succeeded || !out.StdoutTruncated || out.StdoutBytes != 3000000 || (out.SpillError != "") != c.fails {
-			t.Errorf("spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)
-		}
+		expect.True(t, o.Status == task.Succeeded && out.StdoutTruncated && out.StdoutBytes == 3000000 && (out.SpillError != "") == c.fails,
+			"spill %q: outcome %s, bytes %d, error %q", c.spill, o.Status, out.StdoutBytes, out.SpillError)
 		expect.Is(t, out.Spill != "", c.spill == old, "spill", c.spill, "result names", out.Spill)
 	}
 	info, err := os.Stat(old)

@@ -83,9 +83,8 @@ func TestHowASkillsCommandFails(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w, _ := startSkill(t, c.script)
 			o := over(t, w)
-			if o.Status != task.Failed || o.Error.Code != c.code || !strings.Contains(o.Error.Message, c.say) || o.Output != nil {
-				t.Errorf("outcome %+v %+v, want %s with %q", o, o.Error, c.code, c.say)
-			}
+			expect.True(t, o.Status == task.Failed && o.Error.Code == c.code && strings.Contains(o.Error.Message, c.say) && o.Output == nil,
+				"outcome %+v %+v, want %s with %q", o, o.Error, c.code, c.say)
 		})
 	}
 }
@@ -117,9 +116,8 @@ func TestAFloodOnStderrDoesNotHurtTheResult(t *testing.T) {
 	expect.True(t, o.Status == task.Succeeded && string(o.Output) == `{"ok":true}`, "outcome %+v %+v", o, o.Error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.lines) != 1 || len(l.lines[0]) > maxLogLine+100 || !strings.Contains(l.lines[0], "more bytes of this line") {
-		t.Errorf("%d lines, the first of %d bytes", len(l.lines), len(l.lines[0]))
-	}
+	expect.True(t, len(l.lines) == 1 && len(l.lines[0]) <= maxLogLine+100 && strings.Contains(l.lines[0], "more bytes of this line"),
+		"%d lines, the first of %d bytes", len(l.lines), len(l.lines[0]))
 }
 
 func TestCancellingASkillEndsItsWholeTree(t *testing.T) {
@@ -193,9 +191,8 @@ func TestASkillsCommandIsCheckedByField(t *testing.T) {
 		"runner.dir":   {Argv: []string{"a"}, Dir: "\x00"},
 	} {
 		err := r.Check(spec)
-		if err == nil || core.AsError(err).Details["field"] != field || !strings.HasPrefix(err.Error(), field+":") {
-			t.Errorf("%+v: %v, want an error of %s", spec, err, field)
-		}
+		expect.True(t, err != nil && core.AsError(err).Details["field"] == field && strings.HasPrefix(err.Error(), field+":"),
+			"%+v: %v, want an error of %s", spec, err, field)
 	}
 	expect.No(t, r.Check(skill.Spec{Argv: []string{"made-by-an-earlier-skill"}, Dir: "later"}))
 }

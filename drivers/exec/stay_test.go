@@ -54,9 +54,8 @@ func TestWhatAnAgentSaysBetweenPromptsIsLoggedWithTheNext(t *testing.T) {
 	})
 	ask(t, h, w.prompt("two"))
 	logs := w.texts("log")
-	if len(logs) < keeper.MaxBacklog || !strings.Contains(logs[0], "lines from between the tasks were dropped") {
-		t.Fatalf("%d logs, the first %q", len(logs), logs[0])
-	}
+	expect.Must(t, len(logs) >= keeper.MaxBacklog && strings.Contains(logs[0], "lines from between the tasks were dropped"),
+		"%d logs, the first %q", len(logs), logs[0])
 	expect.Has(t, strings.Join(logs, "|"), "chatter 2999|INFO chatter 3000", "the newest chatter is missing")
 	for _, e := range w.events {
 		expect.True(t, e.Type != "tool_request", "a request outside of a task reached the judge")
@@ -162,8 +161,7 @@ done`),
 	}, w.notify)
 	expect.No(t, err)
 	t.Cleanup(func() { _ = h.Close() })
-	over := make(chan task.Outcome, 1)
-	go func() { over <- ask(t, h, w.prompt("wait")) }()
+	over := expect.Later(func() task.Outcome { return ask(t, h, w.prompt("wait")) })
 	expect.Await(t, "it works", func() bool { return len(w.texts("message")) == 1 })
 	pid := w.last().PID
 	h.Interrupt()

@@ -13,12 +13,11 @@ func TestAMessageIsALineOfTheAgentsInput(t *testing.T) {
 	h, w := openAgent(t, "sh", "-c", `read -r task; echo ready; read -r line; printf '{"type":"message","text":"heard"}\n'; printf "%s\n" "$line"; printf '{"type":"result","status":"succeeded","output":{}}\n'; read -r more`)
 	s := h.(fleet.Steerer)
 	expect.True(t, s.Hears() != nil && s.Steer("too early", "") != nil, "it hears before it has a task")
-	done := make(chan task.Outcome, 1)
-	go func() {
+	done := expect.Later(func() task.Outcome {
 		out, err := h.Prompt(t.Context(), w.prompt("go"))
 		expect.Is(t, err, nil)
-		done <- out
-	}()
+		return out
+	})
 	expect.Await(t, "that it works", func() bool { return len(w.texts("log")) > 0 })
 	expect.No(t, s.Steer("use the\nother", "file:///x"))
 	out := <-done

@@ -76,11 +76,10 @@ func TestACallerMayLeaveAServerThatBegins(t *testing.T) {
 	h, c := guests(t)
 	h.know(t, tools.Server{Name: "mute", Command: []string{"sleep", "1000"}})
 	ctx, cancel := context.WithCancel(t.Context())
-	first := make(chan error, 1)
-	go func() {
+	first := expect.Later(func() error {
 		_, err := h.eng.Tools.List(ctx, lab, "mute")
-		first <- err
-	}()
+		return err
+	})
 	var l *link
 	expect.Await(t, "the server to begin", func() bool {
 		c.mu.Lock()

@@ -35,9 +35,8 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 	h.answer(t, "create_agent", judge.Answer{Approve: true})
 	<-made
 	yves, err := h.eng.Fleet.Agent(t.Context(), lab, "Yves")
-	if err != nil || !slices.Equal(yves.Command, []string{"sh", "-c", "head -n 1 | cat"}) || yves.Dir != h.dir {
-		t.Errorf("%v in %s, %v", yves.Command, yves.Dir, err)
-	}
+	expect.True(t, err == nil && slices.Equal(yves.Command, []string{"sh", "-c", "head -n 1 | cat"}) && yves.Dir == h.dir,
+		"%v in %s, %v", yves.Command, yves.Dir, err)
 	for field, args := range map[string]map[string]any{
 		"like":    {"like": "Sony", "command": "cat"},
 		"command": {"role": "painter"},
@@ -56,9 +55,8 @@ func TestWhoIsAskedSeesWhatANewAgentIsLike(t *testing.T) {
 		expect.True(t, e.Code == core.InvalidInput && e.Details["field"] == field, "%v: %+v", args, e)
 	}
 	open, err := h.eng.Judge.Open(t.Context(), lab)
-	if err != nil || slices.ContainsFunc(open, func(a judge.Approval) bool { return a.Action.Tool != "" }) {
-		t.Errorf("asked about mistakes: %+v %v", open, err)
-	}
+	expect.True(t, err == nil && !slices.ContainsFunc(open, func(a judge.Approval) bool { return a.Action.Tool != "" }),
+		"asked about mistakes: %+v %v", open, err)
 }
 
 // TestACallIsToldWhatBecomesOfACredential: a value in clear is kept as a secret,

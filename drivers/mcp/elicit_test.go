@@ -106,9 +106,7 @@ func TestAServersQuestionIsAnsweredByAPerson(t *testing.T) {
 				tk, a := h.asking(t, "curious", "ask", wish)
 				expect.Of(h.eng.Judge.Answer(t.Context(), alice, a.ApprovalID, ans))(t)
 				r := h.over(t, tk)
-				if ok := strings.Contains(string(r.Output), `\"action\":\"decline\"`); how == "decline" && !ok {
-					t.Errorf("%s %s %+v", how, r.Output, r.Error)
-				}
+				expect.True(t, how != "decline" || strings.Contains(string(r.Output), `\"action\":\"decline\"`), "%s %s %+v", how, r.Output, r.Error)
 				if how == "cancel" && (r.Error == nil || r.Error.Code != "approval_denied") {
 					t.Errorf("%s %s %+v", how, r.Output, r.Error)
 				}
@@ -128,9 +126,8 @@ func TestWhatIsNoQuestionIsDeclinedWithAReason(t *testing.T) {
 		`{"message":"?","requestedSchema":{"type":"object","properties":{` + many(21) + `}}}`:                              "21 are not allowed",
 	} {
 		tk, r := h.ends(t, alice, "curious", "ask", args)
-		if r.Status != task.Succeeded || !strings.Contains(string(r.Output), `\"action\":\"decline\"`) {
-			t.Errorf("%.80s: %s %s %+v", args, r.Status, r.Output, r.Error)
-		}
+		expect.True(t, r.Status == task.Succeeded && strings.Contains(string(r.Output), `\"action\":\"decline\"`),
+			"%.80s: %s %s %+v", args, r.Status, r.Output, r.Error)
 		lines, _, err := h.eng.Tasks.Log(t.Context(), lab, tk.TaskID, 0, 100)
 		log := string(core.MustEncode(lines))
 		expect.True(t, err == nil && strings.Contains(log, want), "%.80s: %s %v", args, log, err)

@@ -75,8 +75,7 @@ func newHouse(t *testing.T, fill ...func(*engine.Options, *cell.Supervisor)) *ho
 	}
 	h.eng = expect.Of(engine.Open(t.Context(), opt))(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- h.eng.Run(ctx) }()
+	ran := expect.Later(func() error { return h.eng.Run(ctx) })
 	h.srv = NewServer(h.eng, Options{Dir: h.dir})
 	t.Cleanup(func() {
 		_ = h.srv.Close()
@@ -105,8 +104,7 @@ func (h *house) stdio(t *testing.T, id Identity, era string, opt *mcp.ClientOpti
 	ctx, cancel := context.WithCancel(context.Background())
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- h.srv.Stdio(ctx, id, inR, outW) }()
+	served := expect.Later(func() error { return h.srv.Stdio(ctx, id, inR, outW) })
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opt)
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -131,8 +129,7 @@ func (h *house) web(t *testing.T, tokens *Tokens) string {
 	t.Helper()
 	l := expect.Of(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, l, h.srv.Handler(tokens, lab)) }()
+	served := expect.Later(func() error { return Serve(ctx, l, h.srv.Handler(tokens, lab)) })
 	t.Cleanup(func() {
 		cancel()
 		expect.Is(t, <-served, nil)

@@ -232,12 +232,9 @@ func TestTheInspectorIsRefusedWhatItMayNot(t *testing.T) {
 			} {
 				before := len(i.events(t, lab, c.log))
 				code, result := i.call(t, i.targets[n], c.tool, c.args...)
-				if code != 5 || !strings.Contains(result, string(c.code)) || !strings.Contains(result, c.said) {
-					t.Errorf("%s %.80q: exit code %d, %.300s", c.tool, c.args, code, result)
-				}
-				if c.log != "" && len(i.events(t, lab, c.log)) != before+1 {
-					t.Errorf("%s %.80q: %s is not in the log", c.tool, c.args, c.log)
-				}
+				expect.True(t, code == 5 && strings.Contains(result, string(c.code)) && strings.Contains(result, c.said),
+					"%s %.80q: exit code %d, %.300s", c.tool, c.args, code, result)
+				expect.True(t, c.log == "" || len(i.events(t, lab, c.log)) == before+1, "%s %.80q: %s is not in the log", c.tool, c.args, c.log)
 			}
 		})
 	}

@@ -12,8 +12,7 @@ func TestAClientThatLeavesIsNoError(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	defer inW.Close()
-	served := make(chan error, 1)
-	go func() { served <- h.srv.Stdio(t.Context(), viewer, inR, outW) }()
+	served := expect.Later(func() error { return h.srv.Stdio(t.Context(), viewer, inR, outW) })
 	outR.Close() // it still says something, but hears no answer
 	expect.Of(io.WriteString(inW, `{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n"))(t)
 	expect.No(t, <-served)

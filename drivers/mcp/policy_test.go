@@ -65,9 +65,8 @@ func TestThePolicyIsAResourceThatTellsItsChanges(t *testing.T) {
 			expect.True(t, err == nil && strings.Contains(r.Contents[0].Text, `"send_message"`), "%v %v", r, err)
 			sent = make(chan struct{})
 			send() // the rule stands in for the person
-			if err := cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "resource://elsewhere"}); err == nil && era != "2026-07-28" {
-				t.Error("subscribed to what tells nothing")
-			}
+			err = cs.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "resource://elsewhere"})
+			expect.True(t, err != nil || era == "2026-07-28", "subscribed to what tells nothing")
 		})
 	}
 }

@@ -64,9 +64,8 @@ func TestAnAgentProposesAndNeverActivates(t *testing.T) {
 				err := try()
 				expect.True(t, err != nil && core.AsError(err).Code == core.Denied, "%s: %v", what, err)
 			}
-			if len(h.events(t, lab, "policy.refused")) < 4 || h.eng.Judge.PolicyVersion(lab) != before {
-				t.Error("a refusal is not in the log, or another policy rules")
-			}
+			expect.True(t, len(h.events(t, lab, "policy.refused")) >= 4 && h.eng.Judge.PolicyVersion(lab) == before,
+				"a refusal is not in the log, or another policy rules")
 			other, err := h.eng.Judge.Propose(t.Context(), alice, judge.Proposal{Kind: judge.KindRules, Name: "hers", Source: []byte(tinyPolicy), Cases: []byte(tinyCase)})
 			expect.No(t, err)
 			got := refusal(t, cs, "withdraw_policy", map[string]any{"policy_id": other.PolicyID})
@@ -143,9 +142,8 @@ func TestAnActivationIsToldToClients(t *testing.T) {
 			expect.Fails(t, expect.Fault(cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: proposalHead + "00"})), "read a proposal that is not there")
 			expect.Of(h.eng.Judge.Activate(t.Context(), alice, p.PolicyID))(t)
 			told(policyURI, sourceURI, policiesURI)
-			if read(sourceURI) != tinyPolicy || !strings.Contains(read(policyURI), `"tiny.all"`) {
-				t.Error("the resources are not those of the policy that rules")
-			}
+			expect.True(t, read(sourceURI) == tinyPolicy && strings.Contains(read(policyURI), `"tiny.all"`),
+				"the resources are not those of the policy that rules")
 		})
 	}
 }

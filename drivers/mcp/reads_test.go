@@ -53,9 +53,8 @@ func TestAToolReadsByItsAnnotationOnceItWasApproved(t *testing.T) {
 	expect.Must(t, r.Status == task.Succeeded, "%+v", r.Error)
 	expect.Await(t, "the new description", func() bool { k, _ := c.tools.tool(s, "search"); return !k.reads() })
 	card = h.calls(t, "search", true)
-	if len(card.Action.Files) != 1 || !strings.Contains(card.Action.Files[0].Diff, "\n finds words\n-in notes\n+in notes and mails\n") {
-		t.Errorf("%+v", card.Action.Files)
-	}
+	expect.True(t, len(card.Action.Files) == 1 && strings.Contains(card.Action.Files[0].Diff, "\n finds words\n-in notes\n+in notes and mails\n"),
+		"%+v", card.Action.Files)
 	h.calls(t, "search", false)
 	// Another command is another server, which nobody knows.
 	s.Env = map[string]string{"MCP_TEST_SERVER": "1", "REQUIRED": ""}

@@ -35,9 +35,8 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 		s := expect.Of(h.eng.Tools.Server(t.Context(), lab, "actor"))(t)
 		name := secret.Reference(s.Env["SECRET"])
 		tk, r := h.ends(t, alice, "actor", "list", "{}")
-		if tk.Status != task.Succeeded || name == "" || !strings.Contains(string(r.Output), "[secret "+name+"]") {
-			t.Errorf("%s (%s): %s %s %+v", value, name, tk.Status, r.Output, r.Error)
-		}
+		expect.True(t, tk.Status == task.Succeeded && name != "" && strings.Contains(string(r.Output), "[secret "+name+"]"),
+			"%s (%s): %s %s %+v", value, name, tk.Status, r.Output, r.Error)
 	}
 }
 

@@ -192,8 +192,7 @@ func TestWhatAnAgentWritesWaitsForAPerson(t *testing.T) {
 			h.answer(t, "send_message", judge.Answer{Approve: true, Edit: edit})
 			out := <-sent
 			expect.True(t, string(out.Message.Payload) == `{"n":2}` && out.Message.SenderID == "Sony" && out.Message.Priority == 5, "%+v", out)
-			refused := make(chan core.Error, 1)
-			go func() { refused <- refusal(t, cs, "send_message", send) }()
+			refused := expect.Later(func() core.Error { return refusal(t, cs, "send_message", send) })
 			h.answer(t, "send_message", judge.Answer{Reason: "not now"})
 			e := <-refused
 			expect.True(t, e.Code == core.Denied && strings.Contains(e.Message, "not now"), "%+v", e)
@@ -206,10 +205,9 @@ func TestWhatAnAgentWritesWaitsForAPerson(t *testing.T) {
 func TestAnEditThatTheToolCantTakeIsRefused(t *testing.T) {
 	h := newHouse(t)
 	cs := h.stdio(t, sony, "", nil)
-	done := make(chan core.Error, 1)
-	go func() {
-		done <- refusal(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}})
-	}()
+	done := expect.Later(func() core.Error {
+		return refusal(t, cs, "send_message", map[string]any{"recipient_id": "system", "payload": map[string]any{}})
+	})
 	var a judge.Approval
 	expect.Await(t, "the question", func() bool {
 		open, _ := h.eng.Judge.Open(t.Context(), lab)
@@ -250,8 +248,7 @@ func TestAClientThatIsKilledLeavesNothing(t *testing.T) {
 	h := newHouse(t)
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- h.srv.Stdio(t.Context(), sony, inR, outW) }()
+	served := expect.Later(func() error { return h.srv.Stdio(t.Context(), sony, inR, outW) })
 	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.IOTransport{Reader: outR, Writer: inW}, nil)
 	expect.No(t, err)
@@ -304,9 +301,8 @@ func TestAgentsNeverApproveAndKnowTheirTenantOnly(t *testing.T) {
 		expect.Is(t, list.Total, 1, list)
 	}
 	violations := h.events(t, lab, "tenant.violation")
-	if len(violations) != 6 || !has(h.events(t, lab, "mcp.refused"), "belongs to another tenant") {
-		t.Errorf("%d violations audited: %v", len(violations), h.events(t, lab, "mcp.refused"))
-	}
+	expect.True(t, len(violations) == 6 && has(h.events(t, lab, "mcp.refused"), "belongs to another tenant"),
+		"%d violations audited: %v", len(violations), h.events(t, lab, "mcp.refused"))
 }
 
 func TestAViewersClientOnlyLooks(t *testing.T) {

@@ -32,8 +32,7 @@ func TestAClientsTraceIsTakenUp(t *testing.T) {
 		expect.Must(t, err == nil && !r.IsError, "%v %v", err, r)
 		id := r.StructuredContent.(map[string]any)["task"].(map[string]any)["task_id"].(string)
 		task, err := h.eng.Tasks.Get(t.Context(), alice.Tenant, id)
-		if err != nil || task.ParentSpan != want || (want != "") != (task.TraceID == "4bf92f3577b34da6a3ce929d0e0e4736") {
-			t.Errorf("%s: %+v %v", parent, task, err)
-		}
+		expect.True(t, err == nil && task.ParentSpan == want && (want != "") == (task.TraceID == "4bf92f3577b34da6a3ce929d0e0e4736"),
+			"%s: %+v %v", parent, task, err)
 	}
 }

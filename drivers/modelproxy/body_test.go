@@ -34,9 +34,8 @@ func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
 						}
 						b.saw = func(p []byte) { saw.Write(p) }
 						b.end = func(error) {
-							if told++; len(text) > 0 && got.Len() >= len(text) {
-								t.Errorf("%q was handed on before", got.String())
-							}
+							told++
+							expect.True(t, len(text) == 0 || got.Len() < len(text), "%q was handed on before", got.String())
 						}
 						buf := make([]byte, room)
 						var err error
@@ -49,9 +48,8 @@ func TestTheLastByteIsHandedOnAfterTheEndWasTold(t *testing.T) {
 						if name == "broken" && (!known || text == "") {
 							want = broken
 						}
-						if got.String() != text || saw.String() != text || told != 1 || !errors.Is(err, want) {
-							t.Errorf("%q is handed on, %q was seen, its end told %d times: %v", got.String(), saw.String(), told, err)
-						}
+						expect.True(t, got.String() == text && saw.String() == text && told == 1 && errors.Is(err, want),
+							"%q is handed on, %q was seen, its end told %d times: %v", got.String(), saw.String(), told, err)
 						n, again := b.Read(buf)
 						expect.True(t, n == 0 && errors.Is(again, want), "after that: %d %v", n, again)
 					})

@@ -229,9 +229,8 @@ func TestAnAnswerThatCantBeReadForACredentialIsRefused(t *testing.T) {
 		res := expect.Of(http.DefaultClient.Do(req))(r.t)
 		data, _ := io.ReadAll(res.Body)
 		_ = res.Body.Close()
-		if (res.StatusCode == http.StatusBadGateway) != refused || refused && !strings.Contains(string(data), "encoded as "+encoding) {
-			t.Errorf("%q: %d %s", encoding, res.StatusCode, data)
-		}
+		expect.True(t, (res.StatusCode == http.StatusBadGateway) == refused && (!refused || strings.Contains(string(data), "encoded as "+encoding)),
+			"%q: %d %s", encoding, res.StatusCode, data)
 		e := r.events(2)[1]
 		expect.True(t, refused == (e.Status != "ok"), "%q: %+v", encoding, e)
 	}

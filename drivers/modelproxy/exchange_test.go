@@ -24,8 +24,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 		p.reading <- struct{}{}
 	}
 	expect.Has(t, ask(gone), "the agent did not wait", "with others before it")
-	got := make(chan string)
-	go func() { got <- ask(t.Context()) }()
+	got := expect.Later(func() string { return ask(t.Context()) })
 	select {
 	case text := <-got:
 		t.Errorf("before its turn: %s", text)

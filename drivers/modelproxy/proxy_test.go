@@ -131,13 +131,10 @@ func TestAStreamIsPassedOnAsItComes(t *testing.T) {
 		step <- struct{}{} // nothing more comes before the reader has this
 	}
 	for lines.Scan() {
-		if lines.Text() == "data: [DONE]" && len(r.events(2)) != 2 {
-			t.Error("the agent has the end before it is on record")
-		}
+		expect.True(t, lines.Text() != "data: [DONE]" || len(r.events(2)) == 2, "the agent has the end before it is on record")
 	}
-	if all := r.told; text(all[1].Model) != "assistant[text:onetwo;]" || all[1].Model.Finish != "stop" {
-		t.Errorf("%s", text(all[1].Model))
-	}
+	all := r.told
+	expect.True(t, text(all[1].Model) == "assistant[text:onetwo;]" && all[1].Model.Finish == "stop", "%s", text(all[1].Model))
 }
 
 func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
@@ -170,9 +167,8 @@ func TestAWholeCallIsPassedOnOnceItsAnswerIsOnRecord(t *testing.T) {
 			expect.Is(t, r.count(), 2, "the agent has a call before the answer is on record")
 			rest := expect.Of(io.ReadAll(res.Body))(r.t)
 			expect.True(t, string(first)+string(rest) == fmt.Sprintf("data: %s\n\ndata: %s\n\n", c.call, c.end), "%q", rest)
-			if all := r.events(2); !strings.Contains(text(all[1].Model), "run") || all[1].Status != "ok" {
-				t.Errorf("%+v %s", all[1], text(all[1].Model))
-			}
+			all := r.events(2)
+			expect.True(t, strings.Contains(text(all[1].Model), "run") && all[1].Status == "ok", "%+v %s", all[1], text(all[1].Model))
 		})
 	}
 }
@@ -230,12 +226,10 @@ func TestWhatIsCutOffEndsAsInterrupted(t *testing.T) {
 			r.mu.Lock()
 			e := r.told[1]
 			r.mu.Unlock()
-			if e.Status != "interrupted" || e.Model.Fault != c.fault || e.Model.Gone != (c.fault == "client_gone") || e.Error == "" {
-				t.Errorf("%+v %+v", e, e.Model)
-			}
-			if got := text(e.Model); !strings.Contains(name, "before") && got != "assistant[text:half;]" {
-				t.Errorf("what came of it is lost: %s", got)
-			}
+			expect.True(t, e.Status == "interrupted" && e.Model.Fault == c.fault && e.Model.Gone == (c.fault == "client_gone") && e.Error != "",
+				"%+v %+v", e, e.Model)
+			got := text(e.Model)
+			expect.True(t, strings.Contains(name, "before") || got == "assistant[text:half;]", "what came of it is lost: %s", got)
 		})
 	}
 }
@@ -292,9 +286,7 @@ func TestCredentialsAreNotKept(t *testing.T) {
 		for _, secret := range []string{key, "another-secret", "in-the-body-too", "tool-secret", "header-secret"} {
 			expect.True(t, !strings.Contains(all, secret), "%s is kept: %s", secret, all)
 		}
-		if e.Type == "model_request" && !strings.Contains(all, `"password":{"type":"string"}`) {
-			t.Errorf("a schema was changed: %s", all)
-		}
+		expect.True(t, e.Type != "model_request" || strings.Contains(all, `"password":{"type":"string"}`), "a schema was changed: %s", all)
 	}
 }
 
@@ -380,9 +372,7 @@ func TestWhatHasTooManyValuesIsCountedAndPassedOn(t *testing.T) {
 		all := r.events(2)
 		asked := all[len(all)-2].Model
 		says := text(asked)
-		if understood && says != "user[text:hi;]" {
-			t.Errorf("%.300s", says)
-		}
+		expect.True(t, !understood || says == "user[text:hi;]", "%.300s", says)
 		if !understood && (!strings.Contains(says, fmt.Sprintf("%d bytes, sha256 ", len(body))) || !strings.Contains(says, "more than 20000 values") || len(asked.Params) > 0) {
 			t.Errorf("%.300s", says)
 		}

@@ -26,9 +26,8 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 		body := `{"messages":[{"role":"assistant","content":[` + strings.Repeat(fmt.Sprintf(`{"text":%q},`, text), n-1) + fmt.Sprintf(`{"text":%q}]}]}`, text)
 		got := allocated(func() {
 			c, err := askChat("", []byte(body))
-			if err != nil || len(c.Messages) != 1 || len(c.Messages[0].Parts) != 1 || len(c.Messages[0].Parts[0].Text) != n*len(text) {
-				t.Errorf("%v, %d messages", err, len(c.Messages))
-			}
+			expect.True(t, err == nil && len(c.Messages) == 1 && len(c.Messages[0].Parts) == 1 && len(c.Messages[0].Parts[0].Text) == n*len(text),
+				"%v, %d messages", err, len(c.Messages))
 		})
 		expect.True(t, got <= most, "%d MiB for a request of %d bytes", got>>20, len(body))
 	})
@@ -69,8 +68,7 @@ func TestAnAnswerWaitsForItsTurnToBeUnderstood(t *testing.T) {
 		p.reading <- struct{}{}
 	}
 	x := &exchange{l: &line{p: p}, a: newAnswer()}
-	read := make(chan error)
-	go func() { read <- x.read([]byte(`{"choices":[{"message":{"content":"hi"}}]}`), chatWhole) }()
+	read := expect.Later(func() error { return x.read([]byte(`{"choices":[{"message":{"content":"hi"}}]}`), chatWhole) })
 	select {
 	case err := <-read:
 		t.Errorf("before its turn: %v", err)

@@ -180,18 +180,16 @@ func TestASharedRepositoryLeadsNowhere(t *testing.T) {
 				t.Fatal(err)
 			default:
 				for _, dir := range r.d.Reads(ada) {
-					if real, err := filepath.EvalSymlinks(dir); err == nil && !strings.HasPrefix(real, r.repo) {
-						t.Errorf("its agent would read %s", real)
-					}
+					real, err := filepath.EvalSymlinks(dir)
+					expect.True(t, err != nil || strings.HasPrefix(real, r.repo), "its agent would read %s", real)
 				}
 				no(t, r.d.Make(t.Context(), ada))
 				expect.True(t, r.read(ada.Path, "a") == "one\ntwo\nthree\n" && r.read(ada.Path, "theirs") == "", "the tree is of something else")
 				list := r.read(ada.Path, ".git/objects/info/alternates")
 				expect.True(t, !strings.Contains(list, w.other) && !strings.Contains(list, w.secret), "%v", list)
 			}
-			if r.git(w.other, "for-each-ref", "refs/swarmdeck") != "" || r.git(w.other, "status", "--short") != "" {
-				t.Error("the other repository was written")
-			}
+			expect.True(t, r.git(w.other, "for-each-ref", "refs/swarmdeck") == "" && r.git(w.other, "status", "--short") == "",
+				"the other repository was written")
 		})
 	}
 }

@@ -87,9 +87,8 @@ func TestAChangedFileOfLFSIsTakenOverAsAnObject(t *testing.T) {
 			more, second := pointer("more\n")
 			expect.Is(t, r.git(r.repo, "cat-file", "blob", out.Commit+":big.bin")+"\n", text, "the commit holds")
 			expect.Is(t, r.git(r.repo, "cat-file", "blob", out.Commit+":more.bin")+"\n", more, "the commit holds")
-			if r.read(r.repo, ".git/lfs/objects/"+object) != "new content\n" || r.read(r.repo, ".git/lfs/objects/"+second) != "more\n" {
-				t.Error("the objects are not in the repository")
-			}
+			expect.True(t, r.read(r.repo, ".git/lfs/objects/"+object) == "new content\n" && r.read(r.repo, ".git/lfs/objects/"+second) == "more\n",
+				"the objects are not in the repository")
 			expect.True(t, r.read(r.repo, "big.bin") == "new content\n" && r.read(r.repo, "more.bin") == "more\n", "the files are not laid out")
 			no(t, r.d.Land(t.Context(), ada, "t1", out.Commit, r.git(r.repo, "rev-parse", out.Commit+"^1"))) // the way back
 			expect.Is(t, r.read(r.repo, "big.bin"), "old content\n")
@@ -217,7 +216,6 @@ func TestObjectsOfLFSArePushedByTheOperatorsOwnGitLFS(t *testing.T) {
 	no(t, r.d.Push(t.Context(), ada, push))
 	_, object := pointer("new content\n")
 	remote := filepath.Join(server.Dir, "remote.git")
-	if r.git(remote, "rev-parse", "swarmdeck/ada") != made.Commit || r.read(remote, "lfs/objects/"+object) != "new content\n" {
-		t.Error("the object did not arrive")
-	}
+	expect.True(t, r.git(remote, "rev-parse", "swarmdeck/ada") == made.Commit && r.read(remote, "lfs/objects/"+object) == "new content\n",
+		"the object did not arrive")
 }

@@ -90,9 +90,7 @@ func (r rig) write(dir, name, text string) {
 func (r rig) read(dir, name string) string {
 	r.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		r.Fatal(err)
-	}
+	expect.Must(r, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	return string(data)
 }
 
@@ -209,9 +207,8 @@ func TestChangesAreTakenOverWhereTheBranchIsCheckedOut(t *testing.T) {
 			got := r.git(r.repo, "rev-parse", "HEAD")
 			expect.Must(t, got == out.Commit, "HEAD is %v", got)
 			expect.Is(t, r.git(r.repo, "status", "--short"), "?? mine")
-			if r.read(r.repo, "a")+r.read(r.repo, "deep/new")+r.read(r.repo, "gone")+r.read(r.repo, "sub/b") != "one\nTWO\nthree\nnew\nB\n" {
-				t.Error("the files are not those of the merge")
-			}
+			expect.True(t, r.read(r.repo, "a")+r.read(r.repo, "deep/new")+r.read(r.repo, "gone")+r.read(r.repo, "sub/b") == "one\nTWO\nthree\nnew\nB\n",
+				"the files are not those of the merge")
 			log := r.git(r.repo, "log", "--format=%an: %s", "--topo-order")
 			want := map[tree.Mode]string{
 				tree.Squash: "olga: What ada did\nt: of the operator\nt: first",
@@ -263,9 +260,8 @@ func TestAPartOfWhatChangedIsTakenOver(t *testing.T) {
 	r.write(ada.Path, "new", "new\n")
 	_, err := r.over(ada, tree.Join{Key: "t1", Mode: tree.Squash, Only: []tree.Piece{{Path: "long", Hunks: []int{2}}, {Path: "new"}}})
 	no(t, err)
-	if r.read(r.repo, "long") != "top\n"+long+"END\n" || r.read(r.repo, "new") != "new\n" || r.read(r.repo, "a") != "one\ntwo\nthree\n" {
-		t.Error("something else was taken over")
-	}
+	expect.True(t, r.read(r.repo, "long") == "top\n"+long+"END\n" && r.read(r.repo, "new") == "new\n" && r.read(r.repo, "a") == "one\ntwo\nthree\n",
+		"something else was taken over")
 }
 
 func TestADirectoryWithoutGitHasTreesToo(t *testing.T) {

@@ -99,8 +99,7 @@ func killAfter(t *testing.T, dir string, n int) (greatest uint64) {
 			expect.No(t, child.Process.Kill())
 		}
 	}
-	if err := child.Wait(); err == nil || !strings.Contains(err.Error(), "killed") || complaints.Len() > 0 {
-		t.Fatalf("child: %v %s", err, complaints.String())
-	}
+	err := child.Wait()
+	expect.Must(t, err != nil && strings.Contains(err.Error(), "killed") && complaints.Len() <= 0, "child: %v %s", err, complaints.String())
 	return greatest
 }

@@ -108,9 +108,8 @@ func TestAKeyThatItsPredecessorDidNotSignIsNamedForEver(t *testing.T) {
 			want := fmt.Sprintf("signing key %s was not signed by the key before it, %s", bad.KeyID, h.keys()[1].KeyID)
 			expect.Says(t, h.fault(), want, "the open reports")
 			r := h.verify(nil)
-			if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], want) || !strings.Contains(r.Problems[0], bad.Event) {
-				t.Errorf("verify reports %q, want %s", r.Problems, want)
-			}
+			expect.True(t, len(r.Problems) == 1 && strings.Contains(r.Problems[0], want) && strings.Contains(r.Problems[0], bad.Event),
+				"verify reports %q, want %s", r.Problems, want)
 			if want := []string{"4-4 first", "5-7 signed", "8-8 unsigned", "9-0 signed"}; !slices.Equal(spans(r.Keys), want) {
 				t.Errorf("%q, want %q", spans(r.Keys), want)
 			}

@@ -252,9 +252,8 @@ func TestListFiltersAndPages(t *testing.T) {
 		if n := len(page.Items); n > 0 {
 			first, last = page.Items[0].Seq, page.Items[n-1].Seq
 		}
-		if page.Info.Total != c.total || first != c.first || last != c.last {
-			t.Errorf("%s: total %d, seqs %d…%d; want %d, %d…%d", c.name, page.Info.Total, first, last, c.total, c.first, c.last)
-		}
+		expect.True(t, page.Info.Total == c.total && first == c.first && last == c.last,
+			"%s: total %d, seqs %d…%d; want %d, %d…%d", c.name, page.Info.Total, first, last, c.total, c.first, c.last)
 	}
 	expect.Err(t, expect.Fault(l.List(t.Context(), acme, core.Filter{Size: 101})), core.Kind(core.InvalidInput), "page size 101")
 }

@@ -94,9 +94,8 @@ func TestTenantsAreSealedApart(t *testing.T) {
 		expect.True(t, err == nil && r.OK && r.Events == want, "%s: %+v, %v", tenant, r, err)
 	}
 	r := h.verify(mustCheckpoint(t, h, other))
-	if len(r.Problems) == 0 || !strings.Contains(strings.Join(r.Problems, "\n"), "the saved checkpoint is of swarmdeck/t_other") {
-		t.Errorf("another tenant's checkpoint: %q", r.Problems)
-	}
+	expect.True(t, len(r.Problems) != 0 && strings.Contains(strings.Join(r.Problems, "\n"), "the saved checkpoint is of swarmdeck/t_other"),
+		"another tenant's checkpoint: %q", r.Problems)
 }
 
 func mustCheckpoint(t *testing.T, h *house, tenant string) []byte {

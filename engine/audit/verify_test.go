@@ -197,9 +197,8 @@ func TestSavedCheckpointCatchesARewrittenLog(t *testing.T) {
 		t.Fatalf("the forgery is meant to be perfect: %q", r.Problems)
 	}
 	r := h.verify(saved)
-	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "does not extend the saved checkpoint: its first 4 events") {
-		t.Errorf("problems %q", r.Problems)
-	}
+	expect.True(t, len(r.Problems) == 1 && strings.Contains(r.Problems[0], "does not extend the saved checkpoint: its first 4 events"),
+		"problems %q", r.Problems)
 }
 
 func TestSavedCheckpointCatchesACutLog(t *testing.T) {
@@ -220,9 +219,8 @@ func TestSavedCheckpointCatchesACutLog(t *testing.T) {
 		t.Fatalf("the cut is meant to be clean: %q", r.Problems)
 	}
 	r := h.verify(long)
-	if len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "cut short: the saved checkpoint has 8 events, the log 4") {
-		t.Errorf("problems %q", r.Problems)
-	}
+	expect.True(t, len(r.Problems) == 1 && strings.Contains(r.Problems[0], "cut short: the saved checkpoint has 8 events, the log 4"),
+		"problems %q", r.Problems)
 }
 
 func TestForeignSignatureIsNoCheckpointOfOurs(t *testing.T) {

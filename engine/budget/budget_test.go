@@ -95,9 +95,8 @@ func TestAUsedUpBudgetAsksOnceAndAnApprovalGrantsTheSameAgain(t *testing.T) {
 			c.limits.Subject = "agent:ada"
 			r.set(c.limits)
 			r.use(ada, c.tokens, c.cost)
-			if !r.budgets.Spent(enginetest.Acme, ada) || r.budgets.Spent(enginetest.Acme, budget.Spender{Agent: "bob"}) {
-				t.Error("it does not hold its own spender alone")
-			}
+			expect.True(t, r.budgets.Spent(enginetest.Acme, ada) && !r.budgets.Spent(enginetest.Acme, budget.Spender{Agent: "bob"}),
+				"it does not hold its own spender alone")
 			b := r.one("agent:ada")
 			expect.Must(t, b.Reached == c.name && b.ApprovalID != "", "%+v, want %s reached and asked about", b, c.name)
 			r.No(r.budgets.Watch(t.Context(), enginetest.Acme))

@@ -27,9 +27,8 @@ func TestAcceptedMessagesHaveTheSeedsFields(t *testing.T) {
 	}
 	direct := r.direct("bob", `{"a":1}`, func(s *bus.Send) { s.Priority, s.TTL = 1, 3600 })
 	got = r.get(direct.MessageID)
-	if got.RecipientID != "bob" || got.SenderID != "system" || got.Status != bus.Open || got.TTL != 3600 || got.Priority != 1 {
-		t.Errorf("got %s", core.MustEncode(got))
-	}
+	expect.True(t, got.RecipientID == "bob" && got.SenderID == "system" && got.Status == bus.Open && got.TTL == 3600 && got.Priority == 1,
+		"got %s", core.MustEncode(got))
 	events := r.events("message.accepted")
 	expect.True(t, len(events) == 2 && events[1].TraceID == m.TraceID, "%d events", len(events))
 	r.whole()
@@ -90,9 +89,8 @@ func TestWhatIsWrongWithAMessageIsNamed(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 			continue
 		}
-		if got := core.AsError(err).Details["field"]; c.field != "" && got != c.field {
-			t.Errorf("%s: names %v, want %s: %v", name, got, c.field, err)
-		}
+		got := core.AsError(err).Details["field"]
+		expect.True(t, c.field == "" || got == c.field, "%s: names %v, want %s: %v", name, got, c.field, err)
 	}
 	f := r.figures()
 	expect.True(t, f.Messages == 0 && f.Open == 0 && f.Unanswered == 0, "something was left: %+v", f)
@@ -192,9 +190,7 @@ func TestARefusalInsideAChangeHasWrittenNothing(t *testing.T) {
 			if bad.Payload == nil {
 				bad.Payload = core.Raw(`{}`)
 			}
-			if _, err := r.AcceptIn(tx, bad); err == nil {
-				t.Errorf("accepted %s", core.MustEncode(bad))
-			}
+			expect.True(t, expect.Fault(r.AcceptIn(tx, bad)) != nil, "accepted %s", core.MustEncode(bad))
 		}
 		_, err := r.AcceptIn(tx, bus.Send{Topic: "a", Payload: core.Raw(`{}`)})
 		return err
@@ -225,9 +221,8 @@ func TestRequestsWaitForTheirResponse(t *testing.T) {
 	})
 	for _, want := range []bus.Type{bus.Response, bus.Error} {
 		got := expect.Of(r.Request(t.Context(), alice, bus.Send{Recipient: "bob", Sender: "ann", Payload: core.Raw(`{"skill":"detect"}`)}, 5*time.Second))(r.T)
-		if got.MessageType != want || got.SenderID != "bob" || got.RecipientID != "ann" || string(got.Payload) != `{"objects":["cup"]}` {
-			t.Errorf("%s", core.MustEncode(got))
-		}
+		expect.True(t, got.MessageType == want && got.SenderID == "bob" && got.RecipientID == "ann" && string(got.Payload) == `{"objects":["cup"]}`,
+			"%s", core.MustEncode(got))
 		page := expect.Of(r.Bus.List(t.Context(), acme, bus.Query{Correlation: got.CorrelationID}))(r.T)
 		if len(page.Items) != 2 || page.Items[1].ResponseID != got.MessageID || page.Items[1].TraceID != got.TraceID || page.Items[0].Status != bus.Taken {
 			t.Errorf("thread: %s", core.MustEncode(page.Items))
@@ -259,9 +254,8 @@ func TestAnAnswerIsNotReadByAnother(t *testing.T) {
 				return
 			}
 			d.Ack()
-			if _, err := r.Reply(ctx, alice, d.Message.MessageID, core.Raw(`{}`), false); err != nil && ctx.Err() == nil {
-				t.Error(err)
-			}
+			_, err = r.Reply(ctx, alice, d.Message.MessageID, core.Raw(`{}`), false)
+			expect.True(t, err == nil || ctx.Err() != nil, "%v", err)
 		}
 	})
 	stolen := 0

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -22,21 +21,13 @@ import (
 	"swarmdeck/store/storetest"
 )
 
-func openSealed(dir string) (store.Store, error) {
-	sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
-	if err != nil {
-		return nil, err
-	}
-	return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
-}
-
 // TestKilledAtAnyInstantNoAcceptedMessageIsLost sends to a mailbox and to a
 // topic with a durable subscription, in a process that is killed again and
 // again. After each kill every accepted message is there as it was sent, and
 // the log verifies.
 func TestKilledAtAnyInstantNoAcceptedMessageIsLost(t *testing.T) {
 	storetest.Crash(t, storetest.CrashOptions{
-		Open: openSealed, Rounds: 40, Budget: 5 * time.Second,
+		Open: enginetest.Sealed, Rounds: 40, Budget: 5 * time.Second,
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return churn(ctx, st, ack) },
 		Verify: func(t testing.TB, _ string, st store.Store, acked []string) {
 			if len(acked) > 0 { // else perhaps killed before there was a tenant
@@ -52,7 +43,7 @@ const flightDir = "SWARMDECK_BUS_DIR"
 // and unread, kills the process, and counts that none of them is lost.
 func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	if dir := os.Getenv(flightDir); dir != "" {
-		st := expect.Of(openSealed(dir))(t)
+		st := expect.Of(enginetest.Sealed(dir))(t)
 		var mu sync.Mutex
 		t.Fatal(churn(t.Context(), st, func(line string) {
 			mu.Lock()
@@ -64,7 +55,7 @@ func TestKilledWithAThousandMessagesInFlight(t *testing.T) {
 	var lines []string
 	for round := range 3 {
 		lines = append(lines, killedInFlight(t, dir, lines)...)
-		st := expect.Of(openSealed(dir))(t)
+		st := expect.Of(enginetest.Sealed(dir))(t)
 		sent, unread := verifyChurn(t, st, lines)
 		expect.No(t, st.Close())
 		t.Logf("kill %d: %d accepted so far, %d of them still to be read, 0 lost", round+1, sent, unread)
@@ -197,9 +188,7 @@ func verifyChurn(t testing.TB, st store.Store, lines []string) (sent, unread int
 		id, payload, _ := strings.Cut(rest, " ")
 		m, err := r.Get(context.Background(), acme, id)
 		expect.Must(t, err == nil && string(m.Payload) == payload, "accepted %s %s: there is %s, %v", id, payload, m.Payload, err)
-		if !got[id] && !now[id] {
-			t.Errorf("%s is lost: it was never read and does not come (%s)", id, m.Status)
-		}
+		expect.True(t, got[id] || now[id], "%s is lost: it was never read and does not come (%s)", id, m.Status)
 		if sent++; now[id] {
 			unread++
 		}

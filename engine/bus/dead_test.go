@@ -93,9 +93,7 @@ func TestADurableSubscriptionsLossesAreDeadLetters(t *testing.T) {
 		for _, d := range r.dead(core.Filter{Agent: name}) {
 			m := r.get(d.MessageID)
 			got += string(m.Payload[5])
-			if d.Subscription != name || d.Reason != "expired" || d.Topic != "job.new" {
-				t.Errorf("%s", core.MustEncode(d))
-			}
+			expect.True(t, d.Subscription == name && d.Reason == "expired" && d.Topic == "job.new", "%s", core.MustEncode(d))
 		}
 		expect.Is(t, got, want, name, "dead")
 	}
@@ -171,9 +169,8 @@ func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
 		letters[1].MessageID != direct.MessageID || letters[1].Detail != "can't read it" {
 		t.Errorf("%s", core.MustEncode(letters))
 	}
-	if got := r.get(direct.MessageID); got.Status != bus.Refused || got.Deliveries[0].Reason != "can't read it" {
-		t.Errorf("%s", core.MustEncode(got))
-	}
+	got := r.get(direct.MessageID)
+	expect.True(t, got.Status == bus.Refused && got.Deliveries[0].Reason == "can't read it", "%s", core.MustEncode(got))
 	r.whole()
 }
 
@@ -204,9 +201,8 @@ func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	got := r.read("bob", 5)
 	expect.True(t, len(got) == 1 && got[0].MessageID == live.MessageID, "read %v", got)
 	page, err := r.Bus.List(t.Context(), acme, bus.Query{Filter: core.Filter{Page: 7, Size: 100}})
-	if err != nil || len(page.Items) != 1 || page.Items[0].MessageID != live.MessageID || page.Info.Total != 601 {
-		t.Errorf("last page: %d items of %d, %v", len(page.Items), page.Info.Total, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 1 && page.Items[0].MessageID == live.MessageID && page.Info.Total == 601,
+		"last page: %d items of %d, %v", len(page.Items), page.Info.Total, err)
 	s := r.subscribe(bus.SubscribeOptions{Pattern: ">", From: 1})
 	r.nothing(s)
 	r.No(s.Close())
@@ -252,9 +248,8 @@ func TestWhatAReaderHeldTooLongIsNotCutOff(t *testing.T) {
 		r.next(waker).Ack()
 		r.await("their ends", func() bool { return len(r.events("message.dead")) == 2 })
 		for _, e := range r.events("message.dead") {
-			if p := string(e.Payload); !strings.Contains(p, held.MessageID) && !strings.Contains(p, job.MessageID) {
-				t.Errorf("%s", p)
-			}
+			p := string(e.Payload)
+			expect.True(t, strings.Contains(p, held.MessageID) || strings.Contains(p, job.MessageID), "%s", p)
 		}
 		boxes, err := r.Mailboxes(t.Context(), acme)
 		expect.True(t, err == nil && len(boxes) == 0, "%+v, %v", boxes, err)

@@ -60,14 +60,11 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		got := ""
 		for _, m := range page.Items {
 			got += fmt.Sprint(m.Seq)
-			if m.Status == "" || m.Payload == nil || m.Deliveries != nil {
-				t.Errorf("%s: %s", name, core.MustEncode(m))
-			}
+			expect.True(t, m.Status != "" && m.Payload != nil && m.Deliveries == nil, "%s: %s", name, core.MustEncode(m))
 		}
 		expect.Is(t, got, c.want, name)
-		if total := len(c.want); c.q.Size == 0 && page.Info.Total != total {
-			t.Errorf("%s: total %d, want %d", name, page.Info.Total, total)
-		}
+		total := len(c.want)
+		expect.True(t, c.q.Size != 0 || page.Info.Total == total, "%s: total %d, want %d", name, page.Info.Total, total)
 	}
 	for name, q := range map[string]bus.Query{
 		"status": {Filter: core.Filter{Status: "lost"}}, "kind": {Filter: core.Filter{Kind: "news"}}, "topic": {Topic: "a..b"},
@@ -85,13 +82,10 @@ func TestTailsGoOnWhereTheyWere(t *testing.T) {
 	}
 	r.direct("bob", `{"n":30}`)
 	recent, seq, err := r.Recent(t.Context(), acme, "a.*", 3)
-	if err != nil || len(recent) != 3 || string(recent[0].Payload) != `{"n":24}` || string(recent[2].Payload) != `{"n":28}` || seq != 31 {
-		t.Errorf("%s %d %v", core.MustEncode(recent), seq, err)
-	}
+	expect.True(t, err == nil && len(recent) == 3 && string(recent[0].Payload) == `{"n":24}` && string(recent[2].Payload) == `{"n":28}` && seq == 31,
+		"%s %d %v", core.MustEncode(recent), seq, err)
 	all, _, err := r.Recent(t.Context(), acme, "", 1)
-	if err != nil || len(all) != 1 || all[0].RecipientID != "bob" || all[0].Status != bus.Open {
-		t.Errorf("%s %v", core.MustEncode(all), err)
-	}
+	expect.True(t, err == nil && len(all) == 1 && all[0].RecipientID == "bob" && all[0].Status == bus.Open, "%s %v", core.MustEncode(all), err)
 	if found, next, err := r.Since(t.Context(), acme, "a.*", seq, 10); err != nil || len(found) != 0 || next != seq {
 		t.Errorf("%v %d %v", found, next, err)
 	}

@@ -37,9 +37,7 @@ func FuzzMessagesReadAsTheyWereWritten(f *testing.F) {
 		expect.True(t, bytes.Equal(a, b), "read\n %s\nwritten\n %s", a, b)
 		head, err := decodeHead(data)
 		m.Payload = nil
-		if err != nil || !bytes.Equal(core.MustEncode(head), core.MustEncode(m)) {
-			t.Errorf("head\n %s\nof\n %s\n%v", core.MustEncode(head), data, err)
-		}
+		expect.True(t, err == nil && bytes.Equal(core.MustEncode(head), core.MustEncode(m)), "head\n %s\nof\n %s\n%v", core.MustEncode(head), data, err)
 		expect.Is(t, string(topicOf(data)), topic, "topic")
 	})
 }

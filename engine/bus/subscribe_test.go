@@ -54,11 +54,10 @@ func TestSubscribersReadTheirTopicsInOrder(t *testing.T) {
 func TestCloseEndsAWaitingNext(t *testing.T) {
 	r := newRig(t)
 	s := r.subscribe(bus.SubscribeOptions{Pattern: "a"})
-	done := make(chan error, 1)
-	go func() {
+	done := expect.Later(func() error {
 		_, err := s.Next(context.Background())
-		done <- err
-	}()
+		return err
+	})
 	runtime.Gosched() // it waits by now; if not, the test still holds
 	r.No(s.Close())
 	expect.Is(t, code(<-done), core.Conflict)
@@ -194,9 +193,8 @@ func TestASlowReaderSlowsNobodyAndShowsItsLag(t *testing.T) {
 	subs, err := r.Subscriptions(t.Context(), acme)
 	expect.True(t, err == nil && len(subs) == 2 && subs[0].By == "slow" && subs[0].Lag == n && subs[1].Lag == 0 && subs[1].Durable, "%+v, %v", subs, err)
 	topics, err := r.Topics(t.Context(), acme, core.Filter{Match: "BUSY"})
-	if err != nil || len(topics.Items) != 1 || topics.Items[0].Lag != n || topics.Items[0].Subscribers != 2 || topics.Items[0].Messages != n {
-		t.Errorf("%+v, %v", topics, err)
-	}
+	expect.True(t, err == nil && len(topics.Items) == 1 && topics.Items[0].Lag == n && topics.Items[0].Subscribers == 2 && topics.Items[0].Messages == n,
+		"%+v, %v", topics, err)
 	past := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Event, From: 1})
 	expect.Is(t, expect.Of(past.Lag(t.Context()))(t), n, "lag from the first on")
 	errs := r.subscribe(bus.SubscribeOptions{Pattern: "*.work", Type: bus.Error, From: 1})
@@ -296,12 +294,10 @@ func TestTheEnginesEventsAreAView(t *testing.T) {
 	subs := r.subscribe(bus.SubscribeOptions{Pattern: "sys.subscription.*", Name: "watcher"})
 	r.publish("a.b", `{}`)
 	d := r.next(sys)
-	if d.Message.Topic != "sys.subscription.created" || d.Message.SenderID != "system" || d.Message.MessageType != bus.Event {
-		t.Errorf("%s", core.MustEncode(d.Message))
-	}
-	if key := r.next(sys); key.Message.Topic != "sys.audit.key" {
-		t.Errorf("%s", core.MustEncode(key.Message))
-	}
+	expect.True(t, d.Message.Topic == "sys.subscription.created" && d.Message.SenderID == "system" && d.Message.MessageType == bus.Event,
+		"%s", core.MustEncode(d.Message))
+	key := r.next(sys)
+	expect.True(t, key.Message.Topic == "sys.audit.key", "%s", core.MustEncode(key.Message))
 	if got := r.get(d.Message.MessageID); got.Topic != d.Message.Topic || string(got.Payload) != string(d.Message.Payload) ||
 		!strings.Contains(string(got.Payload), `"id":"watcher"`) || got.Status != bus.Published {
 		t.Errorf("by id: %s", core.MustEncode(got))

@@ -21,9 +21,7 @@ func TestTenantsChooseNamesWithoutEachOther(t *testing.T) {
 	op := cad.Operation{AgentID: "ann", Method: "entity.create_point", Params: core.Raw(`{"entity_id":"far"}`)}
 	expect.Of(w.cad.Execute(t.Context(), abbott, op))(t)
 	w.do("ann", "entity.create_point", `{"entity_id":"near"}`)
-	if w.ids("ws_ann") != "near" || w.events("tenant.violation") != 0 {
-		t.Errorf("%s, %d violations", w.ids("ws_ann"), w.events("tenant.violation"))
-	}
+	expect.True(t, w.ids("ws_ann") == "near" && w.events("tenant.violation") == 0, "%s, %d violations", w.ids("ws_ann"), w.events("tenant.violation"))
 }
 
 func TestWhatIsNoAgentIsRefusedByField(t *testing.T) {
@@ -88,8 +86,7 @@ func TestAnAgentGoesThroughTheStatesOfTheSeed(t *testing.T) {
 	expect.True(t, a.Status == cad.Idle && a.OperationCount == 0 && a.CreatedAt != 0 && a.Shown() == "idle", "%+v", a)
 	reached, on := make(chan bool), make(chan bool)
 	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { close(reached); <-on; return nil }, nil)
-	over := make(chan error)
-	go func() { _, err := w.try("ann", "entity.create_point", `{"width":-1}`); over <- err }()
+	over := expect.Later(func() error { _, err := w.try("ann", "entity.create_point", `{"width":-1}`); return err })
 	<-reached
 	a = w.now("ann")
 	expect.True(t, a.Status == cad.Working && a.Operation == "entity.create_point" && a.Shown() == "working", "meanwhile %+v", a)

@@ -21,9 +21,8 @@ func TestOperatorsUndoAndRedo(t *testing.T) {
 		t.Fatalf("undo: %+v, %v; left %q", done, err, w.ids("ws_ann"))
 	}
 	expect.Is(t, code(expect.Fault(w.cad.Undo(ctx, alice, "ws_ann"))), core.Conflict, "undo of nothing")
-	if done, err := w.cad.Redo(ctx, alice, "ws_ann"); err != nil || strings.Join(done.Entities, " ") != "p" || w.ids("ws_ann") != "p" {
-		t.Errorf("redo: %+v, %v; there is %q", done, err, w.ids("ws_ann"))
-	}
+	done, err := w.cad.Redo(ctx, alice, "ws_ann")
+	expect.True(t, err == nil && strings.Join(done.Entities, " ") == "p" && w.ids("ws_ann") == "p", "redo: %+v, %v; there is %q", done, err, w.ids("ws_ann"))
 	expect.Is(t, w.now("ann").OperationCount, before, "the agent counts")
 	w.sound()
 	w.again()
@@ -57,9 +56,8 @@ func TestOperatorsMergeAndResolve(t *testing.T) {
 			}
 			expect.Of(w.cad.ResolveConflict(ctx, alice, r))(t)
 			all, err := w.cad.AllEntities(ctx, home, "ws_bob")
-			if err != nil || string(all[0].Properties) != want || w.space("ws_bob").Conflicts != 0 {
-				t.Errorf("p is %s, %v; want %s", all[0].Properties, err, want)
-			}
+			expect.True(t, err == nil && string(all[0].Properties) == want && w.space("ws_bob").Conflicts == 0,
+				"p is %s, %v; want %s", all[0].Properties, err, want)
 			w.sound()
 		})
 	}

@@ -109,15 +109,13 @@ func TestAnAgentDecomposesWhatNoPatternKnows(t *testing.T) {
 				t.Errorf("%s %+v", flow.Shown(), flow.Failures)
 			}
 			all := p.messages()
-			if len(all) != c.asked || !strings.Contains(all[0], "a teapot") || !strings.Contains(all[0], "- modeler: entity.create_point") {
-				t.Errorf("asked %d times: %.300q", len(all), all)
-			}
+			expect.True(t, len(all) == c.asked && strings.Contains(all[0], "a teapot") && strings.Contains(all[0], "- modeler: entity.create_point"),
+				"asked %d times: %.300q", len(all), all)
 			for _, want := range c.told {
 				expect.Has(t, all[1], want, "the mistake was not told")
 			}
-			if !strings.Contains(all[0], "- solid.revolve: entity_id text") || strings.Contains(all[0], "- solid.shell:") {
-				t.Errorf("not all that a role allows is explained: %s", all[0])
-			}
+			expect.True(t, strings.Contains(all[0], "- solid.revolve: entity_id text") && !strings.Contains(all[0], "- solid.shell:"),
+				"not all that a role allows is explained: %s", all[0])
 		})
 	}
 }
@@ -147,9 +145,8 @@ func TestAnAgentOfTheFleetDoesATaskWithoutOperations(t *testing.T) {
 	flow := w.over(w.start("free").WorkflowID)
 	_, err := w.cad.Execute(t.Context(), claude, cad.Operation{AgentID: "maker_a", Method: "entity.list"})
 	expect.Is(t, code(err), core.Denied, "once the task is over")
-	if flow.State != cad.WorkflowCompleted || w.ids("ws_a") != "free" || !strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`) {
-		t.Errorf("%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
-	}
+	expect.True(t, flow.State == cad.WorkflowCompleted && w.ids("ws_a") == "free" && strings.Contains(string(of(flow, "a").Result), `"reply":{"done":true}`),
+		"%s %+v %s", flow.Shown(), flow.Failures, of(flow, "a").Result)
 	m := p.messages()
 	expect.True(t, len(m) == 1 && strings.Contains(m[0], `cad_operation {"agent_id":"maker_a"`) && strings.Contains(m[0], "size(entities) == 1"), "%q", m)
 	works = false // it says that it is done, and has done nothing
@@ -172,9 +169,7 @@ func TestATaskOfItsOwnNeedsNoWorkflow(t *testing.T) {
 		a, err = w.cad.Assignment(t.Context(), home, a.SwarmTask)
 		return err == nil && a.Status == cad.Completed
 	})
-	if w.ids("ws_mona") != "one one_b" || a.Done != 2 || a.TaskID != a.SwarmTask {
-		t.Errorf("%s %+v", w.ids("ws_mona"), a)
-	}
+	expect.True(t, w.ids("ws_mona") == "one one_b" && a.Done == 2 && a.TaskID == a.SwarmTask, "%s %+v", w.ids("ws_mona"), a)
 	flow := w.start("assembly_design")
 	for input, want := range map[string]string{
 		`{"description":"x"}`: "operations: none, and no worker",

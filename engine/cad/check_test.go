@@ -39,9 +39,8 @@ func TestAChecksVerdictSaysWhatItMeasured(t *testing.T) {
 		{`"a.step" in files && size(files) == 2`, true, ""},
 	} {
 		v, err := someFacts().evaluate(c.check)
-		if err != nil || v.holds != c.holds || !strings.Contains(v.why, c.says) || c.holds && v.why != "" {
-			t.Errorf("%s: %+v, %v; want %v %q", c.check, v, err, c.holds, c.says)
-		}
+		expect.True(t, err == nil && v.holds == c.holds && strings.Contains(v.why, c.says) && (!c.holds || v.why == ""),
+			"%s: %+v, %v; want %v %q", c.check, v, err, c.holds, c.says)
 	}
 	f := someFacts()
 	f.interferences = &two

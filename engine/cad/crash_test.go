@@ -5,16 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
 	"swarmdeck/store"
@@ -28,13 +27,7 @@ import (
 // gives the workspace.
 func TestKilledAtAnyInstantAnOperationHappenedInFullOrNotAtAll(t *testing.T) {
 	storetest.Crash(t, storetest.CrashOptions{
-		Open: func(dir string) (store.Store, error) {
-			sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
-			if err != nil {
-				return nil, err
-			}
-			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
-		},
+		Open:   enginetest.Sealed,
 		Rounds: 30, Life: 500 * time.Millisecond, Budget: 10 * time.Second,
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error {
 			return drawUntilKilled(ctx, t, st, ack)
@@ -152,9 +145,8 @@ func TestATaskThatAnEngineGivesUpAsItOpensFailsItsAssignment(t *testing.T) {
 	alone, err = w.cad.Assignment(t.Context(), home, alone.SwarmTask)
 	expect.True(t, err == nil && alone.Status == cad.Failed, "%+v, %v", alone, err)
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
-	if flow = w.over(flow.WorkflowID); flow.State != cad.WorkflowCompleted || w.ids("ws_b") != "b1 b2" {
-		t.Errorf("%s %s", flow.Shown(), w.ids("ws_b"))
-	}
+	flow = w.over(flow.WorkflowID)
+	expect.True(t, flow.State == cad.WorkflowCompleted && w.ids("ws_b") == "b1 b2", "%s %s", flow.Shown(), w.ids("ws_b"))
 	w.sound()
 }
 

@@ -23,9 +23,8 @@ func TestSurfacesThatAreKeptTakeNoMoreThanTheyMay(t *testing.T) {
 			kept++
 		}
 	}
-	if kept != 6 || f.size > f.most || f.used.Len() != kept || unseen(f.of(key(0), "")) || unseen(f.of(key(19), "")) {
-		t.Errorf("%d are kept, %d bytes", kept, f.size)
-	}
+	expect.True(t, kept == 6 && f.size <= f.most && f.used.Len() == kept && !unseen(f.of(key(0), "")) && !unseen(f.of(key(19), "")),
+		"%d are kept, %d bytes", kept, f.size)
 	f.keep(key(99), some(200))
 	expect.True(t, unseen(f.of(key(99), "")), "one drove out others")
 	expect.True(t, unseen(f.of(facetKey{"t_abroad", "", "0"}, "")), "another tenant sees it")

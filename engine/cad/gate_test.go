@@ -36,11 +36,10 @@ func (w *world) background(op cad.Operation) <-chan error {
 	if w.now(op.AgentID).FleetAgent == "" {
 		w.bind(op.AgentID, robot.Name)
 	}
-	over := make(chan error, 1)
-	go func() {
+	over := expect.Later(func() error {
 		_, err := w.cad.Execute(context.Background(), robot, op)
-		over <- err
-	}()
+		return err
+	})
 	return over
 }
 
@@ -80,9 +79,8 @@ func TestADeniedOperationChangesNothingAndSaysWhy(t *testing.T) {
 	expect.No(t, w.answer(w.question().ApprovalID, judge.Answer{Reason: "not yet"}))
 	err := <-over
 	var f *cad.OpError
-	if !errors.As(err, &f) || !f.Denied || f.Abort || f.DecisionID == "" || !strings.Contains(f.Message, "not yet") || code(err) != core.Denied {
-		t.Errorf("%v", err)
-	}
+	expect.True(t, errors.As(err, &f) && f.Denied && !f.Abort && f.DecisionID != "" && strings.Contains(f.Message, "not yet") && code(err) == core.Denied,
+		"%v", err)
 	a := w.now("ann")
 	expect.True(t, a.Status == cad.Idle && a.ErrorCount == 1 && a.Waiting == "" && w.pool.of("workspace.merge") == 0, "%+v", a)
 	w.sound()
@@ -203,11 +201,10 @@ func TestNobodyWaitsForAnAnswerThatComesTooLate(t *testing.T) {
 	params := core.Raw(merger(w))
 	w.run()
 	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() {
+	over := expect.Later(func() error {
 		_, err := w.cad.Execute(ctx, robot, cad.Operation{AgentID: "ann", Method: "workspace.merge", Params: params})
-		over <- err
-	}()
+		return err
+	})
 	ap := w.question()
 	cancel()
 	expect.Err(t, <-over, context.Canceled)

@@ -30,9 +30,8 @@ func TestAScenarioWithTheLongestIDsRunsAgainAndAgain(t *testing.T) {
 	for run := 1; run <= 11; run++ {
 		flow := w.start("long")
 		for i, seat := range flow.Agents {
-			if agents[seat.AgentID] || places[seat.WorkspaceID] || len(seat.AgentID) > 64 || len(seat.WorkspaceID) > 40 {
-				t.Errorf("run %d: %+v", run, seat)
-			}
+			expect.True(t, !agents[seat.AgentID] && !places[seat.WorkspaceID] && len(seat.AgentID) <= 64 && len(seat.WorkspaceID) <= 40,
+				"run %d: %+v", run, seat)
 			if end := fmt.Sprintf("_%d", run); run > 1 && (!strings.HasSuffix(seat.AgentID, end) || !strings.HasSuffix(seat.WorkspaceID, end)) {
 				t.Errorf("run %d has agent %d %+v", run, i, seat)
 			}

@@ -46,9 +46,8 @@ func TestEachMessageOfTheSeedReachesWhomItIsFor(t *testing.T) {
 	got = w.messages("cat", core.Filter{})
 	expect.True(t, got.Info.Total == 0 && slices.Equal(b.Receivers, []string{"ann", "bob"}), "a broadcast came back: %+v, %v", got, b.Receivers)
 	onBus, err := w.bus.Get(t.Context(), home, q.MessageID)
-	if err != nil || onBus.MessageType != bus.Request || onBus.Unanswered || onBus.ResponseID != r.MessageID || r.CorrelationID != q.CorrelationID {
-		t.Errorf("on the bus: %+v, %v", onBus, err)
-	}
+	expect.True(t, err == nil && onBus.MessageType == bus.Request && !onBus.Unanswered && onBus.ResponseID == r.MessageID && r.CorrelationID == q.CorrelationID,
+		"on the bus: %+v, %v", onBus, err)
 	// A request may be answered in parts.
 	w.sent("bob", "ann", cad.Response, `{"request_id":"`+q.MessageID+`","status":"partial"}`)
 	w.sound()

@@ -48,9 +48,8 @@ func TestMetricsTellHowAnAgentDoes(t *testing.T) {
 	_, err := w.try("ann", "solid.extrude", `{}`)
 	expect.Must(t, err != nil, "no error")
 	m := read()
-	if math.Abs(m.Trend+0.25) > 1e-9 || m.Learning != cad.Declining || m.RoleViolations != 1 || m.OperationCount != 65 || m.CreatedCount != 55 {
-		t.Errorf("%+v", m)
-	}
+	expect.True(t, math.Abs(m.Trend+0.25) <= 1e-9 && m.Learning == cad.Declining && m.RoleViolations == 1 && m.OperationCount == 65 && m.CreatedCount == 55,
+		"%+v", m)
 	if len(m.Operations) != 3 || m.Operations[0].Method != "entity.create_point" || m.Operations[0].Count != 55 || m.Operations[1].Errors != 9 || m.Operations[2].MeanMS != 0 {
 		t.Errorf("%+v", m.Operations)
 	}

@@ -20,9 +20,8 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 	w := newWorld(t)
 	w.agent("ann", "modeler")
 	done := w.do("ann", "entity.create_point", `{"x":3}`)
-	if done.Seq != 2 || len(done.Entities) != 1 || textOf(done.Data, "entity_id") != "ws_ann_point_1" || done.DecisionID == "" || done.Repeated {
-		t.Errorf("%+v", done)
-	}
+	expect.True(t, done.Seq == 2 && len(done.Entities) == 1 && textOf(done.Data, "entity_id") == "ws_ann_point_1" && done.DecisionID != "" && !done.Repeated,
+		"%+v", done)
 	for _, want := range []string{`"operation_type":"entity.create_point"`, `"execution_time_ms":1`, `"agent_id":"ann"`, `"workspace_id":"ws_ann"`, `"seq":2`} {
 		expect.Has(t, string(done.Metadata), want, "metadata", done.Metadata, "lacks")
 	}
@@ -39,9 +38,8 @@ func TestAnOperationIsStoredWithAllThatFollowsFromIt(t *testing.T) {
 	d, err := w.judge.Decision(context.Background(), home, done.DecisionID)
 	expect.True(t, err == nil && d.ReasonCode == "cad.own" && d.Agent == "ann", "%+v, %v", d, err)
 	page, err := w.cad.History(context.Background(), home, "ws_ann", core.Filter{Size: 2})
-	if err != nil || page.Info.Total != 4 || len(page.Items) != 2 || page.Items[0].Seq != 4 || page.Items[1].Seq != 3 || !page.Info.Next {
-		t.Errorf("%+v, %v", page, err)
-	}
+	expect.True(t, err == nil && page.Info.Total == 4 && len(page.Items) == 2 && page.Items[0].Seq == 4 && page.Items[1].Seq == 3 && page.Info.Next,
+		"%+v, %v", page, err)
 	w.sound()
 }
 
@@ -266,8 +264,7 @@ func TestNothingChangesUnderAnEmergencyStop(t *testing.T) {
 	w.run()
 	reached, on := make(chan bool), make(chan bool)
 	w.pool.on(func(context.Context, *fakeWorker, cad.Call) error { close(reached); <-on; return nil }, nil)
-	over := make(chan error)
-	go func() { _, err := w.try("ann", "entity.create_point", `{}`); over <- err }()
+	over := expect.Later(func() error { _, err := w.try("ann", "entity.create_point", `{}`); return err })
 	<-reached
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()

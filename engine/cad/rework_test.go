@@ -42,9 +42,8 @@ func TestWhatWasMadeOfRejectedWorkIsMadeAnewBeforeItIsReviewedAgain(t *testing.T
 			}}
 			w.run()
 			flow := w.over(w.start("reviewed").WorkflowID)
-			if flow.State != cad.WorkflowCompleted || len(flow.Failures) != 0 || flow.Metrics.Rounds != 1 {
-				t.Errorf("%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
-			}
+			expect.True(t, flow.State == cad.WorkflowCompleted && len(flow.Failures) == 0 && flow.Metrics.Rounds == 1,
+				"%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
 			for id, round := range map[string]int{"design": 1, "merge": 1, "mark": 1, "review": 1, "finish": 0} {
 				a := of(flow, id)
 				expect.True(t, a.Round == round && a.Tries == round+1, "%s: round %d after %d tries, want %d", id, a.Round, a.Tries, round)

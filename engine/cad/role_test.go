@@ -31,9 +31,8 @@ func TestTheBuiltInRolesAreThoseOfTheContract(t *testing.T) {
 		got := slices.Clone(r.AllowedOperations)
 		slices.Sort(expected)
 		slices.Sort(got)
-		if !slices.Equal(got, expected) || !r.Builtin || r.Description == "" || len(r.ExampleTasks) == 0 || len(r.ForbiddenOperations) == 0 {
-			t.Errorf("%s allows %v", r.Name, got)
-		}
+		expect.True(t, slices.Equal(got, expected) && r.Builtin && r.Description != "" && len(r.ExampleTasks) != 0 && len(r.ForbiddenOperations) != 0,
+			"%s allows %v", r.Name, got)
 		for _, m := range cad.MethodNames() {
 			parent := slices.ContainsFunc(r.AllowedOperations, func(a string) bool { return strings.HasPrefix(m, a+".") })
 			expect.Is(t, r.Allows(m), slices.Contains(r.AllowedOperations, m) || parent, r.Name, "Allows", m)
@@ -63,9 +62,8 @@ func TestWhatIsNoRoleIsRefusedByField(t *testing.T) {
 		r := good()
 		spoil(&r)
 		_, _, err := w.cad.PutRole(t.Context(), alice, r)
-		if !errors.Is(err, core.Kind(core.InvalidInput)) || core.AsError(err).Details["field"] != field {
-			t.Errorf("%s: %v %v", field, err, core.AsError(err).Details)
-		}
+		expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && core.AsError(err).Details["field"] == field,
+			"%s: %v %v", field, err, core.AsError(err).Details)
 	}
 	for _, want := range []string{"created", "unchanged"} {
 		r, action, err := w.cad.PutRole(t.Context(), alice, good())

@@ -94,9 +94,7 @@ func TestAScenarioFileTellsAllThatIsWrongWithIt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := strings.Replace(plan, c.old, c.new, 1)
-			if c.old != "" && text == plan {
-				t.Fatal("nothing was replaced")
-			}
+			expect.Must(t, c.old == "" || text != plan, "nothing was replaced")
 			_, err := parseScenario("plan.yaml", []byte(text), testRoles(t))
 			var lines []string
 			if err != nil {
@@ -144,9 +142,8 @@ func TestAPatternDecidesWhoWaits(t *testing.T) {
 		s := Scenario{Pattern: c.pattern, Tasks: c.tasks}
 		var problems problems
 		s.applyPattern(&problems)
-		if c.wrong == "" && len(problems) > 0 || c.wrong != "" && (len(problems) == 0 || !strings.Contains(problems[0].err.Error(), c.wrong)) {
-			t.Errorf("%s: %v", c.name, problems)
-		}
+		expect.True(t, (c.wrong != "" || len(problems) == 0) && (c.wrong == "" || len(problems) != 0 && strings.Contains(problems[0].err.Error(), c.wrong)),
+			"%s: %v", c.name, problems)
 		expect.Is(t, strings.Join(s.Tasks[len(s.Tasks)-1].Dependencies, " "), c.after, c.name, "waits for")
 	}
 }
@@ -165,9 +162,8 @@ func TestAnOverrideIsCheckedLikeTheScenario(t *testing.T) {
 	} {
 		got, err := s.override([]string{pair}, testRoles(t))
 		expect.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)), "%s: %v, want %q", pair, err, want)
-		if agent, role, _ := strings.Cut(pair, "="); want == "" && got.seat(agent).RoleName != role {
-			t.Errorf("%s: %+v", pair, got.Agents)
-		}
+		agent, role, _ := strings.Cut(pair, "=")
+		expect.True(t, want != "" || got.seat(agent).RoleName == role, "%s: %+v", pair, got.Agents)
 	}
 	expect.Is(t, s.seat("lid_designer").RoleName, "modeler", "the scenario itself was changed")
 }

@@ -75,9 +75,8 @@ func TestAPlanThatNobodyBeganCanBeCancelled(t *testing.T) {
 	flow, err = w.cad.Workflow(t.Context(), home, flow.WorkflowID)
 	expect.True(t, err == nil && strings.HasPrefix(flow.Waits, "an agent for shaft: cad assign "+flow.WorkflowID+"/shaft AGENT"), "%q, %v", flow.Waits, err)
 	flow, err = w.cad.CancelWorkflow(t.Context(), alice, flow.WorkflowID, "")
-	if err != nil || flow.State != cad.WorkflowFailed || flow.Waits != "" || flow.Metrics.TotalDuration != 0 || flow.Metrics.AgentsUsed != 0 {
-		t.Errorf("%s %+v, %v", flow.State, flow.Metrics, err)
-	}
+	expect.True(t, err == nil && flow.State == cad.WorkflowFailed && flow.Waits == "" && flow.Metrics.TotalDuration == 0 && flow.Metrics.AgentsUsed == 0,
+		"%s %+v, %v", flow.State, flow.Metrics, err)
 	expect.Fails(t, expect.Fault(w.cad.AssignTask(t.Context(), alice, "shaft", "nobody")), "a task that was dropped was assigned")
 	w.sound()
 }

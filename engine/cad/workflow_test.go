@@ -91,26 +91,22 @@ func TestAWorkflowRunsItsTasksAsTheirTurnComes(t *testing.T) {
 	w.run()
 	flow = w.over(flow.WorkflowID)
 	m := flow.Metrics
-	if flow.State != cad.WorkflowCompleted || flow.Completion != 100 || flow.CompletedAt < flow.StartedAt || len(flow.Failures) != 0 {
-		t.Errorf("at its end: %+v", flow)
-	}
-	if m.TotalOperations != 12 || m.Successful != 12 || m.Failed != 0 || m.AgentsUsed != 5 || m.Completed != 5 || m.TotalDuration <= 0 {
-		t.Errorf("metrics %+v", m)
-	}
+	expect.True(t, flow.State == cad.WorkflowCompleted && flow.Completion == 100 && flow.CompletedAt >= flow.StartedAt && len(flow.Failures) == 0,
+		"at its end: %+v", flow)
+	expect.True(t, m.TotalOperations == 12 && m.Successful == 12 && m.Failed == 0 && m.AgentsUsed == 5 && m.Completed == 5 && m.TotalDuration > 0,
+		"metrics %+v", m)
 	expect.Is(t, w.ids("ws_all"), "a1 a2 b1 b2 c1 c2 d1 d2", "ws_all has")
 	for _, a := range flow.Assignments {
 		st, err := w.tasks.Get(t.Context(), home, a.SwarmTask)
-		if err != nil || st.Status != task.Succeeded || st.Agent != a.AgentID || st.TraceID != flow.TraceID || st.Kind != cad.KindAssignment {
-			t.Errorf("task of %s: %+v, %v", a.TaskID, st, err)
-		}
+		expect.True(t, err == nil && st.Status == task.Succeeded && st.Agent == a.AgentID && st.TraceID == flow.TraceID && st.Kind == cad.KindAssignment,
+			"task of %s: %+v, %v", a.TaskID, st, err)
 		expect.True(t, a.Status == cad.Completed && a.AssignedAt != 0 && a.CompletedAt >= a.AssignedAt && len(a.Result) != 0, "%+v", a)
 	}
 	again := w.start("four")
 	expect.True(t, of(again, "a").AgentID == "maker_a_2" && of(again, "join").WorkspaceID == "ws_all_2", "the second run: %+v", again.Agents)
 	again = w.over(again.WorkflowID)
-	if again.State != cad.WorkflowCompleted || w.ids("ws_all_2") != "a1 a2 b1 b2 c1 c2 d1 d2" {
-		t.Errorf("the second run: %s, %s", again.State, w.ids("ws_all_2"))
-	}
+	expect.True(t, again.State == cad.WorkflowCompleted && w.ids("ws_all_2") == "a1 a2 b1 b2 c1 c2 d1 d2",
+		"the second run: %s, %s", again.State, w.ids("ws_all_2"))
 	list, err := w.cad.Workflows(t.Context(), home, core.Filter{Status: "completed", Agent: "maker_a_2"})
 	expect.True(t, err == nil && len(list.Items) == 1 && list.Items[0].WorkflowID == again.WorkflowID, "%+v %v", list, err)
 	w.sound()
@@ -142,9 +138,8 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 		flow.Failures[0].Field != "radius" || !strings.Contains(flow.Failures[0].Error, "operation 2, entity.create_point: INVALID_GEOMETRY: radius") {
 		t.Errorf("%+v", flow.Failures)
 	}
-	if of(flow, "join").Status != cad.Blocked || !strings.Contains(string(of(flow, "c").Result), `"suggestion":"give another"`) {
-		t.Errorf("%+v", flow.Assignments)
-	}
+	expect.True(t, of(flow, "join").Status == cad.Blocked && strings.Contains(string(of(flow, "c").Result), `"suggestion":"give another"`),
+		"%+v", flow.Assignments)
 	_, err := w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "a")
 	expect.True(t, code(err) == core.Conflict, "retry of what is completed: %v", err)
 	_, err = w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "x")
@@ -152,9 +147,8 @@ func TestOneOfFourFailingLeavesTheOthersWork(t *testing.T) {
 	heal()
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, ""))(t)
 	flow = w.over(flow.WorkflowID)
-	if flow.State != cad.WorkflowCompleted || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" || !flow.Failures[0].Again || of(flow, "c").Tries != 2 {
-		t.Errorf("%s %s %+v", flow.Shown(), w.ids("ws_all"), flow.Failures)
-	}
+	expect.True(t, flow.State == cad.WorkflowCompleted && w.ids("ws_all") == "a1 a2 b1 b2 c1 c2 d1 d2" && flow.Failures[0].Again && of(flow, "c").Tries == 2,
+		"%s %s %+v", flow.Shown(), w.ids("ws_all"), flow.Failures)
 	if n := w.pool.of("entity.create_point"); n != 9 { // c1 was not made again
 		t.Errorf("%d points were computed", n)
 	}
@@ -180,9 +174,8 @@ func TestAKilledAgentIsReplacedOnRetry(t *testing.T) {
 	expect.Of(w.cad.ShutdownAgent(t.Context(), alice, "maker_b"))(t)
 	close(hold)
 	flow = w.over(flow.WorkflowID)
-	if flow.State != cad.PartialFailure || flow.Metrics.Completed != 3 || w.ids("ws_b") != "" || w.ids("ws_d") != "d1 d2" {
-		t.Errorf("%s %+v", flow.Shown(), flow.Failures)
-	}
+	expect.True(t, flow.State == cad.PartialFailure && flow.Metrics.Completed == 3 && w.ids("ws_b") == "" && w.ids("ws_d") == "d1 d2",
+		"%s %+v", flow.Shown(), flow.Failures)
 	expect.Of(w.cad.RetryWorkflow(t.Context(), alice, flow.WorkflowID, "b"))(t)
 	flow = w.over(flow.WorkflowID)
 	if b := of(flow, "b"); flow.State != cad.WorkflowCompleted || b.AgentID != "maker_b_2" || b.WorkspaceID != "ws_b" || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
@@ -361,15 +354,13 @@ func crashAt(t *testing.T, n int64) {
 	w.again()
 	w.run()
 	flow = w.over(flow.WorkflowID)
-	if flow.State != cad.WorkflowCompleted || flow.Metrics.TotalOperations != 12 || flow.Metrics.Failed != 0 {
-		t.Fatalf("%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
-	}
+	expect.Must(t, flow.State == cad.WorkflowCompleted && flow.Metrics.TotalOperations == 12 && flow.Metrics.Failed == 0,
+		"%s %+v %+v", flow.Shown(), flow.Metrics, flow.Failures)
 	for _, s := range []string{"a", "b", "c", "d"} {
 		got := w.space("ws_" + s)
 		expect.True(t, got.Seq == 3, "ws_%s has %d entries", s, got.Seq)
 	}
-	if got := w.space("ws_all"); got.Seq != 5 || w.ids("ws_all") != "a1 a2 b1 b2 c1 c2 d1 d2" {
-		t.Errorf("ws_all %+v %s", got, w.ids("ws_all"))
-	}
+	got := w.space("ws_all")
+	expect.True(t, got.Seq == 5 && w.ids("ws_all") == "a1 a2 b1 b2 c1 c2 d1 d2", "ws_all %+v %s", got, w.ids("ws_all"))
 	w.sound()
 }

@@ -60,9 +60,8 @@ func TestDecodeNamesTheField(t *testing.T) {
 		"{\"name\":\"\xff\"}":        "not valid JSON",
 	} {
 		err := Decode([]byte(in), &v)
-		if !errors.Is(err, Kind(InvalidInput)) || !strings.Contains(err.Error(), want) {
-			t.Errorf("Decode(%s) = %v, want INVALID_INPUT naming %q", in, err, want)
-		}
+		expect.True(t, errors.Is(err, Kind(InvalidInput)) && strings.Contains(err.Error(), want),
+			"Decode(%s) = %v, want INVALID_INPUT naming %q", in, err, want)
 	}
 }
 
@@ -89,9 +88,8 @@ func TestCheckObjectSaysWhatIsWrong(t *testing.T) {
 		`{"a":"too long" }    `: "at most 20 bytes",
 	} {
 		err := CheckObject("input", []byte(in), 20)
-		if !errors.Is(err, Kind(InvalidInput)) || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "input: ") {
-			t.Errorf("CheckObject(%s) = %v, want INVALID_INPUT that says %q", in, err, want)
-		}
+		expect.True(t, errors.Is(err, Kind(InvalidInput)) && strings.Contains(err.Error(), want) && strings.HasPrefix(err.Error(), "input: "),
+			"CheckObject(%s) = %v, want INVALID_INPUT that says %q", in, err, want)
 	}
 }
 
@@ -169,9 +167,7 @@ func FuzzCanonicalAgreesWithOracle(f *testing.F) {
 	f.Add([]byte(`{"b":1,"a":[1.5,null,true,"x"]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		got, err := Canonical(in)
-		if err == nil && !Raw(in).IsValid() {
-			t.Fatalf("Canonical(%q) = %s, which is not JSON", in, got)
-		}
+		expect.Must(t, err != nil || Raw(in).IsValid(), "Canonical(%q) = %s, which is not JSON", in, got)
 		if err != nil || len(got) == 0 || got[0] != '{' {
 			return
 		}

@@ -19,9 +19,8 @@ func FuzzErasedContentKeepsItsDigestAlone(f *testing.F) {
 			expect.True(t, len(value) == 0 && text == "", "of nothing: %q, %q", value, text)
 			return
 		}
-		if !core.IsErased(value) || !core.IsErasedText(text) || string(core.Erase(value)) != string(value) || core.EraseText(text) != text {
-			t.Fatalf("%q: %q, %q", content, value, text)
-		}
+		expect.Must(t, core.IsErased(value) && core.IsErasedText(text) && string(core.Erase(value)) == string(value) && core.EraseText(text) == text,
+			"%q: %q, %q", content, value, text)
 		if core.IsErased(core.Raw(content)) || core.IsErasedText(content) {
 			return // it holds no more than a digest
 		}

@@ -30,8 +30,7 @@ func TestWhatIsNoUUIDIsRefusedByName(t *testing.T) {
 		"a7f3c2e18d4b4a9c9e2f1b3c4d5e6f7a", "a7f3c2e1-8d4b-4a9c-ce2f-1b3c4d5e6f7a", "g7f3c2e1-8d4b-4a9c-9e2f-1b3c4d5e6f7a",
 	} {
 		_, err := core.LocalUUID("agent_id", "t_acme", id)
-		if !errors.Is(err, core.Kind(core.InvalidInput)) || core.AsError(err).Details["field"] != "agent_id" {
-			t.Errorf("%q: %v, want INVALID_INPUT naming agent_id", id, err)
-		}
+		expect.True(t, errors.Is(err, core.Kind(core.InvalidInput)) && core.AsError(err).Details["field"] == "agent_id",
+			"%q: %v, want INVALID_INPUT naming agent_id", id, err)
 	}
 }

@@ -19,9 +19,8 @@ func TestEmittingAgainIsTheSameEvent(t *testing.T) {
 	e := r.event(r.head("ada", "r"), &dag.RunStarted{})
 	first := expect.Of(r.Emit(t.Context(), alice, e, e))(r.T)
 	again := expect.Of(r.Emit(t.Context(), alice, e))(r.T)
-	if !first[0].New || first[1].New || again[0].New || again[0].Pos != 1 || again[0].Seq != 1 || again[0].RecordedAt != first[0].RecordedAt {
-		t.Errorf("%+v %+v", first, again)
-	}
+	expect.True(t, first[0].New && !first[1].New && !again[0].New && again[0].Pos == 1 && again[0].Seq == 1 && again[0].RecordedAt == first[0].RecordedAt,
+		"%+v %+v", first, again)
 	f, err := r.Figures(t.Context(), acme)
 	expect.True(t, err == nil && f.Events == 1 && f.Runs == 1, "%+v %v", f, err)
 	log, err := r.Ledger.List(t.Context(), acme, core.Filter{Kind: "dag.emitted"})

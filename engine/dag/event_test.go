@@ -123,9 +123,8 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		for _, f := range c.fields {
 			expect.Has(t, refused.Message, f+":", c.name, f, "is not named in")
 		}
-		if got := refused.Details["field"]; got != c.fields[0] && c.name != "zone" {
-			t.Errorf("%s: first field %v", c.name, got)
-		}
+		got := refused.Details["field"]
+		expect.True(t, got == c.fields[0] || c.name == "zone", "%s: first field %v", c.name, got)
 	}
 }
 
@@ -172,13 +171,9 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := dag.Parse(e.JSON())
-		if err != nil || again.EventID != e.EventID {
-			t.Fatalf("%s does not survive: %v", e.JSON(), err)
-		}
+		expect.Must(t, err == nil && again.EventID == e.EventID, "%s does not survive: %v", e.JSON(), err)
 		built, err := dag.NewEvent(e.Head, e.Body)
-		if err != nil {
-			t.Fatalf("%s can't be built of its parts: %v", e.JSON(), err)
-		}
+		expect.Must(t, err == nil, "%s can't be built of its parts: %v", e.JSON(), err)
 		twice, err := dag.NewEvent(built.Head, built.Body)
 		expect.Must(t, err == nil && twice.EventID == built.EventID, "not the same twice: %v", err)
 	})

@@ -134,9 +134,8 @@ func TestALineageLeadsBackToWhatWasSaid(t *testing.T) {
 	short, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: id(s.result)}, Depth: 1})
 	expect.True(t, err == nil && len(short.Steps) == 1 && short.More, "%+v %v", short, err)
 	down, err := s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-1"}, Down: true})
-	if err != nil || !slices.ContainsFunc(down.Steps, func(x dag.Step) bool { return x.Node.ID == id(s.result) && x.Depth == 4 }) {
-		t.Errorf("%+v %v", down, err)
-	}
+	expect.True(t, err == nil && slices.ContainsFunc(down.Steps, func(x dag.Step) bool { return x.Node.ID == id(s.result) && x.Depth == 4 }),
+		"%+v %v", down, err)
 	_, err = s.Lineage(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeMessage, ID: "m-9"}})
 	expect.Is(t, core.AsError(err).Code, core.NotFound)
 }
@@ -188,9 +187,8 @@ func TestAStateIsTheFoldOfTheEventsHoweverLongTheRun(t *testing.T) {
 			delete(open, b.CallID)
 		}
 		s := expect.Of(r.At(t.Context(), acme, e.EventID))(r.T)
-		if s.Run.Events != uint64(i+1) || s.Run.Head != e.EventID || s.Seq != all[i].Seq || len(s.Run.OpenCalls) != len(open) {
-			t.Fatalf("%d: %d events, %d open calls, want %d", i, s.Run.Events, len(s.Run.OpenCalls), len(open))
-		}
+		expect.Must(t, s.Run.Events == uint64(i+1) && s.Run.Head == e.EventID && s.Seq == all[i].Seq && len(s.Run.OpenCalls) == len(open),
+			"%d: %d events, %d open calls, want %d", i, s.Run.Events, len(s.Run.OpenCalls), len(open))
 		for _, c := range s.Run.OpenCalls {
 			expect.Must(t, open[c.CallID] == c.EventID, "%d: call %s is open by %s, want %s", i, c.CallID, c.EventID, open[c.CallID])
 		}

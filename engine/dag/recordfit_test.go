@@ -73,9 +73,8 @@ func TestWhatJSONMakesLongerStillFits(t *testing.T) {
 			}}))
 			r.No(rec.Answered(ctx, "1", dag.ModelAnswer{Status: dag.CallError, Content: slices.Clone(parts)}))
 			asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
-			if len(asked) != 1 || len(answered) != 1 || len(asked[0].Body.(*dag.ModelRequest).InputRefs) != 2 {
-				t.Fatalf("%d requests, %d answers", len(asked), len(answered))
-			}
+			expect.Must(t, len(asked) == 1 && len(answered) == 1 && len(asked[0].Body.(*dag.ModelRequest).InputRefs) == 2,
+				"%d requests, %d answers", len(asked), len(answered))
 			n := expect.Of(r.Node(ctx, acme, dag.NodeRef{Type: dag.TypeMessage, ID: asked[0].Body.(*dag.ModelRequest).InputRefs[1].Message}))(r.T)
 			m := n.Versions[0].Node.Body.(*dag.Message)
 			if last := m.Content[len(m.Content)-1]; len(parts) > 2 && !strings.Contains(last.Text, "more parts, ") {

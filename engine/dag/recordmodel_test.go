@@ -56,9 +56,8 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	asked, answered := r.of(rec.RunID(), dag.KindModelRequest), r.of(rec.RunID(), dag.KindModelResponse)
 	first, title, second := asked[0].Body.(*dag.ModelRequest), asked[1].Body.(*dag.ModelRequest), asked[2].Body.(*dag.ModelRequest)
 	expect.True(t, len(first.InputRefs) == 2 && len(asked[0].Nodes) == 2 && string(first.ToolsSpec) == string(tools), "first: %+v", asked[0])
-	if len(title.InputRefs) != 1 || title.InputRefs[0] != first.InputRefs[1] || len(asked[1].Nodes) != 0 {
-		t.Errorf("a message that is known is stated anew: %+v", asked[1])
-	}
+	expect.True(t, len(title.InputRefs) == 1 && title.InputRefs[0] == first.InputRefs[1] && len(asked[1].Nodes) == 0,
+		"a message that is known is stated anew: %+v", asked[1])
 	out := answered[0].Body.(*dag.ModelResponse)
 	want := []dag.InputRef{{Event: asked[0].EventID}, {Message: out.OutputRef}, second.InputRefs[2]}
 	if !slices.Equal(second.InputRefs, want) || len(asked[2].Nodes) != 1 || string(second.ToolsSpec) != `{"same_as":{"event_id":"`+asked[0].EventID+`"}}` {
@@ -75,9 +74,8 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 	s, err := r.Run(ctx, acme, rec.RunID())
 	expect.True(t, err == nil && s.Usage.CachedTokens == 60 && len(s.OpenModels) == 0 && s.Model == "m", "%+v %v", s, err)
 	steps := expect.Of(r.Lineage(ctx, acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeToolCall, ID: called.EventID}}))(r.T)
-	if !slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }) {
-		t.Errorf("the call's lineage does not lead to what was asked for: %+v", steps.Steps)
-	}
+	expect.True(t, slices.ContainsFunc(steps.Steps, func(s dag.Step) bool { return s.Node.ID == first.InputRefs[1].Message }),
+		"the call's lineage does not lead to what was asked for: %+v", steps.Steps)
 }
 
 func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
@@ -110,9 +108,8 @@ func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
 			expect.Must(t, slices.Equal(got, c.want), "%v", got)
 			b := r.of(rec.RunID(), dag.KindModelResponse)[0].Body.(*dag.ModelResponse)
 			affects := r.of(rec.RunID(), dag.KindInterruption)[0].Body.(*dag.Interruption).Affects
-			if b.Status != c.how || b.Error == nil || b.Error.Code == "" || len(affects) != 1 || affects[0].EventID != b.RequestID {
-				t.Errorf("%+v %+v", b, affects)
-			}
+			expect.True(t, b.Status == c.how && b.Error != nil && b.Error.Code != "" && len(affects) == 1 && affects[0].EventID == b.RequestID,
+				"%+v %+v", b, affects)
 		})
 	}
 }

@@ -3,6 +3,8 @@ package dag
 import (
 	"encoding/binary"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestWhatIsRememberedOfATalkIsBoundedAndNew(t *testing.T) {
@@ -11,8 +13,7 @@ func TestWhatIsRememberedOfATalkIsBoundedAndNew(t *testing.T) {
 	for i := range 3 * maxKnown {
 		binary.BigEndian.PutUint64(last[:], uint64(i))
 		r.know(map[[32]byte]string{last: "m"})
-		if len(r.models.known) > maxKnown || r.models.known[last] == "" {
-			t.Fatalf("after %d messages %d are known, of the last %q", i+1, len(r.models.known), r.models.known[last])
-		}
+		expect.Must(t, len(r.models.known) <= maxKnown && r.models.known[last] != "",
+			"after %d messages %d are known, of the last %q", i+1, len(r.models.known), r.models.known[last])
 	}
 }

@@ -149,9 +149,8 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 					ids = append(ids, e.Event.EventID)
 				}
 				from, to := min((page-1)*20, len(want)), min(page*20, len(want))
-				if !slices.Equal(ids, want[from:to]) || got.Info.Next != (to < len(want)) {
-					t.Fatalf("page %d has %d events, next %v; want %d of %d", page, len(ids), got.Info.Next, to-from, len(want))
-				}
+				expect.Must(t, slices.Equal(ids, want[from:to]) && got.Info.Next == (to < len(want)),
+					"page %d has %d events, next %v; want %d of %d", page, len(ids), got.Info.Next, to-from, len(want))
 				if total = got.Info.Total; total != len(want) && (!got.Info.AtLeast || total > len(want)) {
 					t.Errorf("page %d of %d in all, want %d", page, total, len(want))
 				}
@@ -164,9 +163,8 @@ func TestASearchFindsWhatAWalkFinds(t *testing.T) {
 	}
 	for status, want := range map[string]int{"timeout": 1, "replaced": 1, "open": 1, "error": 0} {
 		got := expect.Of(r.Calls(t.Context(), acme, dag.Query{Filter: core.Filter{Status: status}}))(r.T)
-		if got.Info.Total != want || len(got.Items) != want || want > 0 && got.Items[0].Status != status {
-			t.Errorf("%d calls are %s, want %d: %+v", got.Info.Total, status, want, got.Items)
-		}
+		expect.True(t, got.Info.Total == want && len(got.Items) == want && (want <= 0 || got.Items[0].Status == status),
+			"%d calls are %s, want %d: %+v", got.Info.Total, status, want, got.Items)
 	}
 	deltas := expect.Of(r.Ledger.Reconcile(t.Context(), acme))(r.T)
 	expect.True(t, len(deltas) == 0, "%v", deltas)

@@ -78,7 +78,6 @@ func TestATransferHoldsFewLargeEvents(t *testing.T) {
 	}
 	d := dag.New(dag.Options{Ledger: r.Ledger, Formats: map[string]dag.Format{"shelf": whole}})
 	done := expect.Of(d.Import(t.Context(), core.Caller{Tenant: other, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}, "shelf", ""))(r.T)
-	if done.New != events || waiting > most {
-		t.Errorf("an import took %d of %d events in and held %d of 1 MiB at once, want %d at most", done.New, events, waiting, most)
-	}
+	expect.True(t, done.New == events && waiting <= most,
+		"an import took %d of %d events in and held %d of 1 MiB at once, want %d at most", done.New, events, waiting, most)
 }

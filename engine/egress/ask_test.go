@@ -111,8 +111,7 @@ func TestWithNobodyThereItIsDeniedInTime(t *testing.T) {
 func TestAConnectionThatGoesTakesItsQuestionAlong(t *testing.T) {
 	w := open(t, "", 0)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan egress.Verdict)
-	go func() { done <- w.Egress.Decide(ctx, ada, whole(target(t, "api.example", 443))) }()
+	done := expect.Later(func() egress.Verdict { return w.Egress.Decide(ctx, ada, whole(target(t, "api.example", 443))) })
 	w.open(1)
 	cancel()
 	v := <-done

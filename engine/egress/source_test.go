@@ -89,9 +89,8 @@ func work(t *testing.T, policy string) *working {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := w.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := w.Run(ctx)
+		expect.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 	})
 	t.Cleanup(func() {
 		cancel()
@@ -145,9 +144,8 @@ func (w *working) denies(from egress.Origin, host string) judge.Approval {
 	a := w.open(1)[0]
 	if a.TaskID != "" {
 		why, err := w.Swarm.Why(w.t.Context(), acme, a.TaskID)
-		if err != nil || why.Kind != "gate" || why.Ref != a.ApprovalID || !strings.Contains(why.Text, a.Subject.Headline) {
-			w.t.Errorf("why the task waits: %+v %v", why, err)
-		}
+		expect.True(w.t, err == nil && why.Kind == "gate" && why.Ref == a.ApprovalID && strings.Contains(why.Text, a.Subject.Headline),
+			"why the task waits: %+v %v", why, err)
 	}
 	w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
 	v := <-waits

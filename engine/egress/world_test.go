@@ -98,9 +98,7 @@ func target(t testing.TB, host string, port int) egress.Target {
 func (w *world) asks(from egress.Origin, host string, port int) <-chan egress.Verdict {
 	w.t.Helper()
 	to := target(w.t, host, port)
-	done := make(chan egress.Verdict, 1)
-	go func() { done <- w.Egress.Decide(context.Background(), from, whole(to)) }()
-	return done
+	return expect.Later(func() egress.Verdict { return w.Egress.Decide(context.Background(), from, whole(to)) })
 }
 
 // until waits for what the engine's bell may be about.

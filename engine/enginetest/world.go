@@ -110,6 +110,15 @@ func (w *World) open(opt store.Options) (store.Store, error) {
 	return postgrestest.Open(dsn, w.Path, postgres.Options{Options: opt})
 }
 
+// Sealed opens the data file of a directory: for processes that are killed.
+func Sealed(dir string) (store.Store, error) {
+	sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
+}
+
 // File is the data file of a store. A test that needs one is skipped where worlds
 // are in a database.
 func File(t testing.TB, st store.Store) *store.DB {

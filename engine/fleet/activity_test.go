@@ -82,9 +82,8 @@ func TestActivityIsBoundedAndOfTheNewestRun(t *testing.T) {
 	w.create("bob")
 	w.result(w.assign("bob", "x").TaskID)
 	a := w.activity("bob")
-	if len(a.Calls) != 100 || a.Calls[0].CallID != "c150" || a.Calls[99].CallID != "c249" || a.Made != 250 {
-		t.Errorf("%d calls of %d, from %+v", len(a.Calls), a.Made, a.Calls[0])
-	}
+	expect.True(t, len(a.Calls) == 100 && a.Calls[0].CallID == "c150" && a.Calls[99].CallID == "c249" && a.Made == 250,
+		"%d calls of %d, from %+v", len(a.Calls), a.Made, a.Calls[0])
 	expect.True(t, len(a.Diffs) == 50 && a.Diffs[49].Path == "c249" && len(a.Diffs[0].Text) <= 16<<10 && a.Drew == 250, "%d diffs of %d", len(a.Diffs), a.Drew)
 	w.rt.does(say(fleet.Event{Type: "tool_call", CallID: "d1", Tool: "read"}))
 	w.awaitStatus("bob", fleet.Idle)

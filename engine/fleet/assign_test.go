@@ -170,9 +170,8 @@ func TestHistoryIsNewestFirstAndPaged(t *testing.T) {
 	expect.Must(t, page.Info.Total == 5 && page.Info.Next && !page.Info.Previous && len(page.Items) == 3, "page: %+v", page)
 	for i, item := range page.Items {
 		n := 4 - i
-		if item.Message != fmt.Sprintf("task %d", n) || item.URI != fmt.Sprintf("file:///%d", n) || item.Status != task.Succeeded {
-			t.Errorf("item %d: %+v", i, item)
-		}
+		expect.True(t, item.Message == fmt.Sprintf("task %d", n) && item.URI == fmt.Sprintf("file:///%d", n) && item.Status == task.Succeeded,
+			"item %d: %+v", i, item)
 		expect.Is(t, item.NeedsUserAttention, n == 3, "task", n, "needs attention")
 	}
 	past, err := w.fleet.History(t.Context(), home, "bob", core.Filter{Page: 9})

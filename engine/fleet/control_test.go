@@ -108,12 +108,11 @@ func TestPauseIsShownWhenAcknowledged(t *testing.T) {
 		w.awaitStatus("bob", fleet.Busy)
 		h := w.rt.handle("bob")
 		h.is(func() bool { h.deaf = true; return true })
-		acked := make(chan fleet.Agent)
-		go func() {
+		acked := expect.Later(func() fleet.Agent {
 			a, err := w.fleet.Pause(t.Context(), alice, "bob")
 			expect.Is(t, err, nil)
-			acked <- a
-		}()
+			return a
+		})
 		w.Await("pausing", func() bool { return w.agent("bob").State() == "pausing" })
 		time.Sleep(50 * time.Millisecond)
 		a := w.agent("bob")
@@ -133,11 +132,10 @@ func TestAPauseThatIsTakenBackBeforeItIsAcknowledgedEnds(t *testing.T) {
 	w.create("bob")
 	h := w.rt.handle("bob")
 	h.is(func() bool { h.deaf = true; return true })
-	asked := make(chan error, 1)
-	go func() {
+	asked := expect.Later(func() error {
 		_, err := w.fleet.Pause(t.Context(), alice, "bob")
-		asked <- err
-	}()
+		return err
+	})
 	still := func() bool { return h.is(func() bool { return h.paused }) }
 	w.Await("a try to pause", still)
 	expect.Of(w.fleet.Resume(t.Context(), alice, "bob"))(t)

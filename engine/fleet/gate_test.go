@@ -75,9 +75,8 @@ func TestApprovalHoldsTheCallUntilAnswered(t *testing.T) {
 		w, answers := asking(t, write)
 		tk := w.assign("bob", "x")
 		ap := w.approval()
-		if ap.TaskID != tk.TaskID || ap.Agent.Name != "bob" || ap.Agent.Role != "coder" || ap.Action.Tool != "write" || ap.Intent != "write a" {
-			t.Errorf("approval: %+v", ap)
-		}
+		expect.True(t, ap.TaskID == tk.TaskID && ap.Agent.Name == "bob" && ap.Agent.Role == "coder" && ap.Action.Tool == "write" && ap.Intent == "write a",
+			"approval: %+v", ap)
 		w.Await("the agent waits", func() bool {
 			a := w.agent("bob")
 			return a.Waiting == ap.ApprovalID && a.Status == fleet.Busy && a.State() == "waiting for you"
@@ -286,9 +285,7 @@ func TestARefusedCallIsNotTakenForAnOpenOneOfItsID(t *testing.T) {
 	expect.True(t, slices.Equal(seen.lines, want), "the record is told:\n%s", strings.Join(seen.lines, "\n"))
 	shown := expect.Of(w.fleet.Activity(t.Context(), home, "bob", time.Time{}))(t)
 	for _, c := range shown.Calls {
-		if c.CallID == "c" && c.Args != `{"path":"evil"}` {
-			t.Errorf("shown is %+v", c)
-		}
+		expect.True(t, c.CallID != "c" || c.Args == `{"path":"evil"}`, "shown is %+v", c)
 	}
 }
 

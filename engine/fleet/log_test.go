@@ -34,9 +34,8 @@ func TestLogIsNewestFirstOneLineAPage(t *testing.T) {
 	p := w.log("bob", core.Filter{})
 	expect.Must(t, len(p.Items) == 1 && p.Items[0].Message == "third" && p.Info.Total == 4 && p.Info.PageSize == 1 && p.Info.Next, "default page: %+v", p)
 	p = w.log("bob", core.Filter{Size: 3, Page: 1})
-	if p.Items[1].Message != "second" || p.Items[1].Level != "WARN" || p.Items[1].TaskID != task.TaskID || p.Items[0].Source != "message" {
-		t.Errorf("lines: %+v", p.Items)
-	}
+	expect.True(t, p.Items[1].Message == "second" && p.Items[1].Level == "WARN" && p.Items[1].TaskID == task.TaskID && p.Items[0].Source == "message",
+		"lines: %+v", p.Items)
 	p = w.log("bob", core.Filter{Size: 3, Page: 2})
 	expect.True(t, len(p.Items) == 1 && p.Items[0].Message == "speak" && p.Items[0].Source == "task" && !p.Info.Next && p.Info.Previous, "last page: %+v", p)
 	p = w.log("bob", core.Filter{Page: 5})

@@ -80,9 +80,8 @@ func TestWorkElsewhereThatTheEngineIsTooSlowForIsNotInterrupted(t *testing.T) {
 		expect.True(t, err == nil && now.Attempt == 0, "%+v, %v, want its first attempt", now, err)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if !slices.Equal(e.done, []string{"leave"}) || !slices.Equal(attempts, []int{0, 0}) {
-			t.Errorf("the agent was asked to %q, in attempts %v", e.done, attempts)
-		}
+		expect.True(t, slices.Equal(e.done, []string{"leave"}) && slices.Equal(attempts, []int{0, 0}),
+			"the agent was asked to %q, in attempts %v", e.done, attempts)
 		w.consistent()
 	})
 }

@@ -27,9 +27,7 @@ func (w *world) asksOutside(ctx context.Context, tk task.Task, tool string) chan
 			},
 			Record: func(*audit.Tx, judge.Step) error { return nil },
 		})
-		if err != nil && !errors.Is(err, context.Canceled) {
-			w.T.Error(err)
-		}
+		expect.True(w.T, err == nil || errors.Is(err, context.Canceled), "%v", err)
 		replies <- reply
 	}()
 	return replies

@@ -57,9 +57,8 @@ func TestWhatAnAgentMayHaveDoneIsNotSentAgainUnasked(t *testing.T) {
 		if i == 0 {
 			first = ap
 		}
-		if ap.ApprovalID != first.ApprovalID || ap.TaskID != tk.TaskID || ap.ReasonCode != swarm.ReasonSent || ap.Gate != judge.GateStart {
-			t.Errorf("%+v, want that of before", ap)
-		}
+		expect.True(t, ap.ApprovalID == first.ApprovalID && ap.TaskID == tk.TaskID && ap.ReasonCode == swarm.ReasonSent && ap.Gate == judge.GateStart,
+			"%+v, want that of before", ap)
 	}
 	other := w.assign("bob", "another") // it is not held up
 	r := w.result(other.TaskID)
@@ -122,9 +121,8 @@ func TestWithoutAnEngineNoAgentWorks(t *testing.T) {
 	w.crash()
 	w.Open()
 	a := w.agent("bob")
-	if a.State() != "offline" || a.Status != fleet.Offline || a.Waiting != "" || a.TaskID != "" || a.PID != 0 || a.Reason == "" {
-		t.Errorf("its engine is dead: %+v", a)
-	}
+	expect.True(t, a.State() == "offline" && a.Status == fleet.Offline && a.Waiting == "" && a.TaskID == "" && a.PID == 0 && a.Reason != "",
+		"its engine is dead: %+v", a)
 	expect.Is(t, a.LastTaskID, task.TaskID, "what it had in hand", a)
 	page, err := w.fleet.Agents(t.Context(), home, core.Filter{Status: string(fleet.Offline)})
 	expect.True(t, err == nil && len(page.Items) == 1, "listed as %+v, %v", page.Items, err)

@@ -59,9 +59,8 @@ func TestAgentHasTheSeedsFields(t *testing.T) {
 	w := newWorld(t)
 	a := expect.Of(w.fleet.Create(t.Context(), alice, fleet.Create{Name: "Papi", Project: "DataOne", Command: []string{"x"}, Dir: "/tmp"}))(t)
 	expect.True(t, a.Status == fleet.Starting && a.Role == "coder" && a.TenantID == home && a.Runtime == "exec", "defaults: %+v", a)
-	if len(a.WorkspaceID) != 36 || a.UpdatedAt.Before(a.CreatedAt) || a.CreatedAt.IsZero() {
-		t.Errorf("workspace %q, created %v, updated %v", a.WorkspaceID, a.CreatedAt, a.UpdatedAt)
-	}
+	expect.True(t, len(a.WorkspaceID) == 36 && !a.UpdatedAt.Before(a.CreatedAt) && !a.CreatedAt.IsZero(),
+		"workspace %q, created %v, updated %v", a.WorkspaceID, a.CreatedAt, a.UpdatedAt)
 	projects, err := w.fleet.Projects(t.Context(), home)
 	expect.Must(t, err == nil && len(projects) == 1 && projects[0].Name == "DataOne", "projects: %+v, %v", projects, err)
 	roles, err := w.fleet.Roles(t.Context(), home, "DataOne")
@@ -78,9 +77,8 @@ func TestIdsStayTheSameWhenAnAgentIsMadeAgain(t *testing.T) {
 	expect.No(t, w.fleet.Delete(t.Context(), alice, "a"))
 	second := expect.Of(w.fleet.Create(t.Context(), alice, c))(t)
 	after, _ := w.fleet.Roles(t.Context(), home, "P")
-	if first.WorkspaceID != second.WorkspaceID || len(after) != 1 || before[0] != after[0] {
-		t.Errorf("ids changed: %+v %+v; %+v %+v", first, second, before, after)
-	}
+	expect.True(t, first.WorkspaceID == second.WorkspaceID && len(after) == 1 && before[0] == after[0],
+		"ids changed: %+v %+v; %+v %+v", first, second, before, after)
 	w.consistent()
 }
 

@@ -70,9 +70,8 @@ func TestAnAgentThatSaysNothingIsStuckUntilItDoes(t *testing.T) {
 		w.create("bob")
 		task := w.assign("bob", "x")
 		a := w.awaitStuck("bob", fleet.NoProgress)
-		if a.State() != "stuck" || a.Stuck.Text != "nothing heard for 60ms" || a.Stuck.Since.IsZero() || a.Status != fleet.Busy {
-			t.Errorf("%+v %+v", a, a.Stuck)
-		}
+		expect.True(t, a.State() == "stuck" && a.Stuck.Text == "nothing heard for 60ms" && !a.Stuck.Since.IsZero() && a.Status == fleet.Busy,
+			"%+v %+v", a, a.Stuck)
 		h, err := w.fleet.History(t.Context(), home, "bob", core.Filter{})
 		expect.True(t, err == nil && h.Items[0].NeedsUserAttention, "history %+v, %v", h.Items, err)
 		w.consistent()
@@ -84,9 +83,8 @@ func TestAnAgentThatSaysNothingIsStuckUntilItDoes(t *testing.T) {
 		a = w.awaitStatus("bob", fleet.Idle)
 		expect.True(t, a.Stuck == nil, "idle and stuck: %+v", a.Stuck)
 		stuck := w.events("agent.stuck")
-		if len(stuck) != 2 || !strings.Contains(string(stuck[0].Payload), `"kind":"no_progress"`) || len(w.events("agent.unstuck")) < 1 {
-			t.Errorf("events %+v", stuck)
-		}
+		expect.True(t, len(stuck) == 2 && strings.Contains(string(stuck[0].Payload), `"kind":"no_progress"`) && len(w.events("agent.unstuck")) >= 1,
+			"events %+v", stuck)
 		w.consistent()
 	})
 }

@@ -195,7 +195,6 @@ func refused(t testing.TB, err error, code core.Code, detail, value string) {
 	t.Helper()
 	expect.Must(t, err != nil, "no error; want %s", code)
 	e := core.AsError(err)
-	if e.Code != code || detail != "" && fmt.Sprint(e.Details[detail]) != value {
-		t.Fatalf("got %s %q %v; want %s with %s=%s", e.Code, e.Message, e.Details, code, detail, value)
-	}
+	expect.Must(t, e.Code == code && (detail == "" || fmt.Sprint(e.Details[detail]) == value),
+		"got %s %q %v; want %s with %s=%s", e.Code, e.Message, e.Details, code, detail, value)
 }

@@ -37,9 +37,8 @@ func TestEachDamagedRecordIsATroubleOfItsOwn(t *testing.T) {
 	book.Report("t_bad", "swarm", "", err)
 	book.Report("", "store", "", errors.New("no space left"))
 	got := book.Of("t_bad")
-	if len(got) != 3 || got[0].Component != "store" || got[1].About != "session s_1" || got[2].About != "budget tenant" || got[2].Count != 2 {
-		t.Fatalf("troubles: %+v", got)
-	}
+	expect.Must(t, len(got) == 3 && got[0].Component == "store" && got[1].About == "session s_1" && got[2].About == "budget tenant" && got[2].Count == 2,
+		"troubles: %+v", got)
 	expect.Must(t, !strings.ContainsRune(got[1].Reason, '\x1b'), "an escape got through: %q", got[1].Reason)
 	other := book.Of("t_good")
 	expect.Must(t, len(other) == 1 && other[0].Tenant == "", "troubles of another tenant: %+v", other)
@@ -81,9 +80,8 @@ func TestAPassThatFailsRestsAndKeepsNobodyElse(t *testing.T) {
 		got := book.Of("t_bad")
 		expect.Must(t, len(got) == 1 && got[0].Reason == "panic: boom" && got[0].Count == 3, "troubles: %+v", got)
 		expect.Must(t, strings.Contains(out.String(), "health_test.go"), "the log has no stack: %s", out.String())
-		if wait, err := g.Try(t.Context(), "t_bad", func() error { return nil }); err != nil || wait != 0 || len(book.All()) != 0 {
-			t.Fatalf("after a pass that went well: %s, %v, %+v", wait, err, book.All())
-		}
+		wait, err := g.Try(t.Context(), "t_bad", func() error { return nil })
+		expect.Must(t, err == nil && wait == 0 && len(book.All()) == 0, "after a pass that went well: %s, %v, %+v", wait, err, book.All())
 	})
 }
 

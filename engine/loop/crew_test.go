@@ -48,8 +48,7 @@ func TestAWorkerOutlastsARecordThatCannotBeRead(t *testing.T) {
 			},
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- crew.Run(ctx) }()
+		done := expect.Later(func() error { return crew.Run(ctx) })
 		synctest.Wait()
 		kind.broken.Store(true)
 		kind.value.Store(&second)
@@ -60,9 +59,8 @@ func TestAWorkerOutlastsARecordThatCannotBeRead(t *testing.T) {
 		kind.broken.Store(false)
 		time.Sleep(time.Minute) // nobody rings: it looks again by itself
 		synctest.Wait()
-		if len(began) != 2 || began[1] != second || len(ended) != 1 || len(book.Of("t_a")) != 0 {
-			t.Errorf("began %q, ended %q, troubles %v", began, ended, book.Of("t_a"))
-		}
+		expect.True(t, len(began) == 2 && began[1] == second && len(ended) == 1 && len(book.Of("t_a")) == 0,
+			"began %q, ended %q, troubles %v", began, ended, book.Of("t_a"))
 		stop()
 		expect.Is(t, <-done, nil)
 	})

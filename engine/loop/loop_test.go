@@ -41,8 +41,7 @@ func passes(t *testing.T, does func(tenant string, n int) (time.Duration, error)
 		},
 	})
 	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- l.Run(ctx) }()
+	done := expect.Later(func() error { return l.Run(ctx) })
 	synctest.Wait()
 	drive(l)
 	stop()
@@ -85,9 +84,7 @@ func TestATenantThatFailsRestsAndTheOthersGoOn(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		})
 		want := []pass{{"t_a", true, 0}, {"t_b", false, 0}, {"t_a", true, time.Second}}
-		if err != nil || !slices.Equal(all, want) || len(book.All()) != 0 {
-			t.Errorf("%v (%v), troubles %v; want %v", all, err, book.All(), want)
-		}
+		expect.True(t, err == nil && slices.Equal(all, want) && len(book.All()) == 0, "%v (%v), troubles %v; want %v", all, err, book.All(), want)
 	})
 }
 

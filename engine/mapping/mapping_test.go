@@ -56,12 +56,10 @@ func TestAMissingValueSaysWhereTheWayEnded(t *testing.T) {
 		{`{"a":`, "", "not valid JSON"},
 	} {
 		_, err := mapping.Fill(core.Raw(c.params), fetchScope)
-		if err == nil || !strings.Contains(err.Error(), c.say) || !strings.HasPrefix(err.Error(), c.field) {
-			t.Errorf("%s: %v, want %q at %q", c.params, err, c.say, c.field)
-		}
-		if field := core.AsError(err).Details["field"]; c.field != "" && field != c.field {
-			t.Errorf("%s: field %v, want %s", c.params, field, c.field)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.say) && strings.HasPrefix(err.Error(), c.field),
+			"%s: %v, want %q at %q", c.params, err, c.say, c.field)
+		field := core.AsError(err).Details["field"]
+		expect.True(t, c.field == "" || field == c.field, "%s: field %v, want %s", c.params, field, c.field)
 	}
 }
 

@@ -220,13 +220,11 @@ func TestAFailureIsTriedAgainAsTheSameAndSeen(t *testing.T) {
 		w.run()
 		time.Sleep(10 * time.Minute)
 		got, at, tries := w.to.soFar()
-		if len(got) != 1 || tries != 4 || at[0].Sub(began) < 6*time.Minute || at[0].Sub(began) > 7*time.Minute {
-			w.T.Errorf("%d after %v tries, at %v", len(got), tries, at)
-		}
+		expect.True(w.T, len(got) == 1 && tries == 4 && at[0].Sub(began) >= 6*time.Minute && at[0].Sub(began) <= 7*time.Minute,
+			"%d after %v tries, at %v", len(got), tries, at)
 		page, err := w.Ledger.List(context.Background(), home, core.Filter{Kind: "notice.*"})
-		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "notice.recovered" || page.Items[1].EventType != "notice.failing" {
-			w.T.Errorf("%v, %v", page.Items, err)
-		}
+		expect.True(w.T, err == nil && len(page.Items) == 3 && page.Items[0].EventType == "notice.recovered" && page.Items[1].EventType == "notice.failing",
+			"%v, %v", page.Items, err)
 		st = w.status("n")
 		expect.True(w.T, !st.Failing && st.Pending == nil && st.Lag == 0, "%+v", st)
 	})
@@ -263,9 +261,8 @@ func TestALongStopIsNoFlood(t *testing.T) {
 		w.run()
 		time.Sleep(time.Second)
 		got := w.to.bodies(w.T)
-		if len(got) != 2 || got[0].Type != "notice.summary" || !strings.Contains(got[0].Text, "300 events") || got[1].Type != "task.failed" {
-			w.T.Fatalf("%+v", got)
-		}
+		expect.Must(w.T, len(got) == 2 && got[0].Type == "notice.summary" && strings.Contains(got[0].Text, "300 events") && got[1].Type == "task.failed",
+			"%+v", got)
 	})
 }
 

@@ -94,12 +94,8 @@ func TestEveryOperationIsWhole(t *testing.T) {
 		for _, o := range n.Ops() {
 			expect.True(t, o.Short != "" && o.run != nil && o.Out != nil, "%s is not described", o.Name)
 			expect.Is(t, o.Effect == Reads || o.Streams, o.Done == "", o.Name, "effect", o.Effect, "with the sentence", o.Done)
-			if o.Undo != "" && Find(o.Undo) == nil {
-				t.Errorf("%s: is undone by %q, which is no operation", o.Name, o.Undo)
-			}
-			if o.ForAgents && o.Effect != Reads {
-				t.Errorf("%s: an agent could change something by it", o.Name)
-			}
+			expect.True(t, o.Undo == "" || Find(o.Undo) != nil, "%s: is undone by %q, which is no operation", o.Name, o.Undo)
+			expect.True(t, !o.ForAgents || o.Effect == Reads, "%s: an agent could change something by it", o.Name)
 			names := map[string]bool{}
 			for _, p := range o.Params {
 				if names[p.Name] || p.About == "" {

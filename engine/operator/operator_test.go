@@ -119,9 +119,8 @@ func TestAPersonIsAllTheirProofsSinceTheyHadThem(t *testing.T) {
 	expect.No(t, err)
 	user, ok := eng.Operators.Whose("t_acme", "uid:7")
 	printed, also := eng.Operators.Whose("t_acme", key(t, 1).Fingerprint)
-	if !ok || !also || user.Person != printed.Person || user.Person != key(t, 1).Fingerprint+" uid:7" || len(second.Groups) != 2 {
-		t.Errorf("%+v, %+v, %v", user, printed, second.Groups)
-	}
+	expect.True(t, ok && also && user.Person == printed.Person && user.Person == key(t, 1).Fingerprint+" uid:7" && len(second.Groups) == 2,
+		"%+v, %+v, %v", user, printed, second.Groups)
 	expect.True(t, user.Since.Equal(first.Users[0].Since) && printed.Since.After(user.Since), "the user since %v, the key since %v", user.Since, printed.Since)
 	_, there := eng.Operators.Whose("t_beta", "uid:7")
 	expect.True(t, !there, "a person of one tenant is known in another")
@@ -164,9 +163,7 @@ func TestAUserOfAnotherEnginesMachineIsAnother(t *testing.T) {
 		if (err == nil) != (proof != "") || err == nil && u.Proof() != proof {
 			t.Errorf("%s: %q, %v", given, u.Proof(), err)
 		}
-		if proof != "" && operator.IsUserAt(proof) != (u.Engine != "") {
-			t.Errorf("%s: whose machine?", proof)
-		}
+		expect.True(t, proof == "" || operator.IsUserAt(proof) == (u.Engine != ""), "%s: whose machine?", proof)
 	}
 	who := operator.Operator{Name: "ann", Role: operator.Admin, Users: []operator.User{{UID: 1000}, {UID: 1000, Engine: "deck2"}}}
 	if err := who.Check(); err != nil || who.Person() != "uid:1000 uid:1000@deck2" {

@@ -208,9 +208,8 @@ func TestReconcileFindsEveryForgery(t *testing.T) {
 			w.put("saw", "blue")
 			w.forge(func(tx store.Tx) error { return c.do(w, tx) })
 			found := w.deltas()
-			if !slices.ContainsFunc(found, func(d audit.Delta) bool { return d.Subject+" "+d.ID+" "+d.Field == c.want }) {
-				t.Fatalf("want %q in %q", c.want, found)
-			}
+			expect.Must(t, slices.ContainsFunc(found, func(d audit.Delta) bool { return d.Subject+" "+d.ID+" "+d.Field == c.want }),
+				"want %q in %q", c.want, found)
 		})
 	}
 }
@@ -332,9 +331,8 @@ func TestNumberedRecordsPageByNumberTimeAndWord(t *testing.T) {
 			n, _ := core.LocalUUID("id", "t_acme", p.ID)
 			got += fmt.Sprint(n)
 		}
-		if err != nil || got != c.want || page.Info.Total != c.total {
-			t.Errorf("%s: %s of %d (%v), want %s of %d", name, got, page.Info.Total, err, c.want, c.total)
-		}
+		expect.True(t, err == nil && got == c.want && page.Info.Total == c.total,
+			"%s: %s of %d (%v), want %s of %d", name, got, page.Info.Total, err, c.want, c.total)
 	}
 	for name, c := range map[string]wanted{
 		"all":           {record.Query[*part]{}, "765", 6},
@@ -415,9 +413,8 @@ func TestRowsKeepNumbersTextsAndRecords(t *testing.T) {
 		text, _, err2 := texts.Get(tx, under)
 		v, _, err3 := tools.Get(tx, under)
 		_, sign, err4 := signs.Get(tx, under)
-		if n != 7 || !ok || text != "x" || v.Name != "saw" || !sign || errors.Join(err, err2, err3, err4) != nil {
-			t.Errorf("%d %v %q %v %v, %v", n, ok, text, v, sign, errors.Join(err, err2, err3, err4))
-		}
+		expect.True(t, n == 7 && ok && text == "x" && v.Name == "saw" && sign && errors.Join(err, err2, err3, err4) == nil,
+			"%d %v %q %v %v, %v", n, ok, text, v, sign, errors.Join(err, err2, err3, err4))
 		_, _, err = numbers.Get(tx, record.Text("c"))
 		expect.True(t, len(core.DamagedIn(err)) == 1, "a number of two bytes: %v", err)
 		_, err = tx.Record(audit.Entry{Type: "rows.dropped", Subject: "rows", ID: "a"})

@@ -116,9 +116,8 @@ func TestAPausedSessionSaysWhatHasNotStoodStillYet(t *testing.T) {
 	r.No(err)
 	expect.Of(r.all.Pause(t.Context(), enginetest.Alice(), s.SessionID, "lunch"))(r.T)
 	s, err = r.all.Get(t.Context(), enginetest.Acme, s.SessionID)
-	if err != nil || s.Shown() != "pausing" || s.State != session.Paused || s.Reason != "lunch" {
-		t.Errorf("%+v, %v: shown as %s, want pausing", s, err, s.Shown())
-	}
+	expect.True(t, err == nil && s.Shown() == "pausing" && s.State == session.Paused && s.Reason == "lunch",
+		"%+v, %v: shown as %s, want pausing", s, err, s.Shown())
 }
 
 func TestAStopThatWasCutShortIsFinishedAfterARestart(t *testing.T) {

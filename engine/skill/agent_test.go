@@ -59,8 +59,7 @@ func (d *desk) open() {
 	d.swarm.Runner("agent.prompt", deskRunner{d: d, kind: "agent.prompt"})
 	d.swarm.Runner("test.skill", deskRunner{d: d, kind: "test.skill"})
 	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- d.swarm.Run(ctx) }()
+	ended := expect.Later(func() error { return d.swarm.Run(ctx) })
 	d.close = func() {
 		stop()
 		expect.Is(d.t, <-ended, nil)

@@ -74,9 +74,8 @@ func TestAStepWithAnEffectIsAskedAboutWithItsParameters(t *testing.T) {
 	w := newWorld(t)
 	defer w.reading()()
 	a, ap := begun(w)
-	if ap.Gate != judge.GateSkill || ap.Action.CallID != "detect" || !strings.Contains(string(ap.Action.Args), `"params":{"area":"kitchen"}`) {
-		t.Errorf("approval %+v", ap)
-	}
+	expect.True(t, ap.Gate == judge.GateSkill && ap.Action.CallID == "detect" && strings.Contains(string(ap.Action.Args), `"params":{"area":"kitchen"}`),
+		"approval %+v", ap)
 	if a := w.agent(a.AgentID); a.State != skill.Running || a.Waiting != ap.ApprovalID {
 		t.Errorf("while it waits: %+v", a)
 	}
@@ -115,12 +114,10 @@ func TestADeniedStepBlocksTheRun(t *testing.T) {
 		w.answer(ap.ApprovalID, ans)
 		a = w.over(a.AgentID)
 		all := w.executions(a.AgentID)
-		if a.State != skill.Failed || !strings.Contains(a.Error, "no cameras") || len(a.Results) != 1 || len(w.fake.of("detect")) != 0 {
-			t.Errorf("%s: %+v", name, a)
-		}
-		if len(all) != 2 || all[1].Status != skill.StatusFailed || all[1].Error != "denied: no cameras" || all[1].RetryCount != 0 {
-			t.Errorf("%s: %+v", name, all)
-		}
+		expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "no cameras") && len(a.Results) == 1 && len(w.fake.of("detect")) == 0,
+			"%s: %+v", name, a)
+		expect.True(t, len(all) == 2 && all[1].Status == skill.StatusFailed && all[1].Error == "denied: no cameras" && all[1].RetryCount == 0,
+			"%s: %+v", name, all)
 		res, err := w.tasks.Result(t.Context(), home, a.TaskID)
 		expect.True(t, err == nil && res.Status == task.Blocked && len(res.Denials) == 1, "%s: result %+v, %v", name, res, err)
 		w.whole()

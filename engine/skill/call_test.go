@@ -51,9 +51,8 @@ func TestAFunctionsReturnDecidesTheOutcome(t *testing.T) {
 					return core.Raw(c.result), c.err
 				}))
 				if c.code == "" {
-					if o.Status != task.Succeeded || string(o.Output) != c.result || o.Error != nil {
-						t.Errorf("outcome %+v, want success with %s", o, c.result)
-					}
+					expect.True(t, o.Status == task.Succeeded && string(o.Output) == c.result && o.Error == nil,
+						"outcome %+v, want success with %s", o, c.result)
 					return
 				}
 				if o.Status != task.Failed || o.Error.Code != c.code || o.Error.Retryable != c.retryable || o.Error.Message == "" || o.Output != nil {
@@ -99,9 +98,8 @@ func TestACancelEndsARunWithItsReason(t *testing.T) {
 		w.Cancel("no longer needed")
 		w.Cancel("second")
 		o := ended(t, w)
-		if o.Status != task.Cancelled || o.Error.Message != "no longer needed" || time.Since(began) != time.Second {
-			t.Errorf("outcome %+v %+v after %s", o, o.Error, time.Since(began))
-		}
+		expect.True(t, o.Status == task.Cancelled && o.Error.Message == "no longer needed" && time.Since(began) == time.Second,
+			"outcome %+v %+v after %s", o, o.Error, time.Since(began))
 	})
 }
 
@@ -128,9 +126,8 @@ func TestAHangingFunctionIsLeftBehind(t *testing.T) {
 		began := time.Now()
 		w.Cancel("timed out")
 		o := ended(t, w)
-		if o.Status != task.Cancelled || !strings.HasPrefix(o.Error.Message, "timed out") || time.Since(began) > leaveGrace {
-			t.Errorf("outcome %+v %+v after %s", o, o.Error, time.Since(began))
-		}
+		expect.True(t, o.Status == task.Cancelled && strings.HasPrefix(o.Error.Message, "timed out") && time.Since(began) <= leaveGrace,
+			"outcome %+v %+v after %s", o, o.Error, time.Since(began))
 		close(release)
 		synctest.Wait()
 		o = w.Outcome()

@@ -63,9 +63,8 @@ func TestTheSeedsWorkflowLeavesItsRecords(t *testing.T) {
 		if !core.IsUUID(e.ExecutionID) || e.AgentID != a.AgentID || e.SkillVersion != "1.0.0" || e.Error != "" || e.RetryCount != 0 || e.TaskID != a.TaskID {
 			t.Errorf("execution %+v", e)
 		}
-		if e.DurationMS != e.CompletedAt.Sub(e.StartedAt).Milliseconds() || e.CompletedAt.Before(e.StartedAt) {
-			t.Errorf("%s took %d ms from %s to %s", e.SkillName, e.DurationMS, e.StartedAt, e.CompletedAt)
-		}
+		expect.True(t, e.DurationMS == e.CompletedAt.Sub(e.StartedAt).Milliseconds() && !e.CompletedAt.Before(e.StartedAt),
+			"%s took %d ms from %s to %s", e.SkillName, e.DurationMS, e.StartedAt, e.CompletedAt)
 		expect.Is(t, string(e.Result), string(a.Results[e.SkillName]), e.SkillName, "result", e.Result)
 	}
 	if want := []string{
@@ -101,9 +100,8 @@ func TestAStepThatFailsOnceIsRetried(t *testing.T) {
 	w.run()
 	a := w.over(w.invoke("grasp", toTheKitchen).AgentID)
 	all := w.executions(a.AgentID)
-	if a.State != skill.Completed || len(all) != 3 || all[1].RetryCount != 1 || all[1].Status != skill.StatusSuccess || all[1].Error != "" {
-		t.Errorf("%s, %+v", a.State, all)
-	}
+	expect.True(t, a.State == skill.Completed && len(all) == 3 && all[1].RetryCount == 1 && all[1].Status == skill.StatusSuccess && all[1].Error == "",
+		"%s, %+v", a.State, all)
 	expect.True(t, len(w.messages("perception.failed")) == 0 && len(w.messages("perception.complete")) == 1, "a retry was announced as a failure")
 	w.whole()
 }
@@ -115,9 +113,8 @@ func TestAStepThatAlwaysFailsEndsTheRunWithWhatWasDone(t *testing.T) {
 	w.run()
 	a := w.over(w.invoke("grasp", toTheKitchen).AgentID)
 	all := w.executions(a.AgentID)
-	if a.State != skill.Failed || !strings.Contains(a.Error, "detect: no light") || string(a.Results["navigate"]) == "" || len(a.Results) != 1 {
-		t.Errorf("%+v", a)
-	}
+	expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "detect: no light") && string(a.Results["navigate"]) != "" && len(a.Results) == 1,
+		"%+v", a)
 	if len(all) != 2 || all[1].Status != skill.StatusFailed || all[1].RetryCount != 2 || all[1].Error != "no light" || len(all[1].Result) != 0 || len(w.fake.of("detect")) != 3 {
 		t.Errorf("%+v", all)
 	}
@@ -135,9 +132,8 @@ func TestAResultThatBreaksItsSchemaIsAFailure(t *testing.T) {
 	w.run()
 	a := w.over(w.invoke("navigate", `{"location":"kitchen"}`).AgentID)
 	all := w.executions(a.AgentID)
-	if a.State != skill.Failed || !strings.Contains(a.Error, "result.final_position") || len(all) != 1 || all[0].RetryCount != 2 {
-		t.Errorf("%s %q, %+v", a.State, a.Error, all)
-	}
+	expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "result.final_position") && len(all) == 1 && all[0].RetryCount == 2,
+		"%s %q, %+v", a.State, a.Error, all)
 }
 
 func TestAStepThatRunsTooLongTimesOut(t *testing.T) {
@@ -198,9 +194,8 @@ func TestASkillThatChangesDuringItsRunDoesNotChangeTheRun(t *testing.T) {
 	release()
 	a = w.over(a.AgentID)
 	all := w.executions(a.AgentID)
-	if a.State != skill.Completed || len(all) != 3 || all[2].SkillVersion != "1.0.0" || string(all[1].Parameters) != `{"area":"kitchen"}` {
-		t.Errorf("%s %q: %+v", a.State, a.Error, all)
-	}
+	expect.True(t, a.State == skill.Completed && len(all) == 3 && all[2].SkillVersion == "1.0.0" && string(all[1].Parameters) == `{"area":"kitchen"}`,
+		"%s %q: %+v", a.State, a.Error, all)
 	_, err := w.skills.Invoke(t.Context(), alice, skill.Invoke{Skill: "grasp", Params: core.Raw(toTheKitchen)})
 	expect.True(t, err != nil, "a new run is not held against the new definition")
 }

@@ -45,9 +45,8 @@ func TestACompositeMapsItsSteps(t *testing.T) {
 	}}}, `{"room":"kitchen"}`)
 	want := "fetch success, fetch/go success, fetch/look success, fetch/take success"
 	expect.True(t, a.State == skill.Completed && strings.Join(got, ", ") == want, "%s %q: %v, want %s", a.State, a.Error, got, want)
-	if string(a.Results["fetch"]) != `{"grasped":{"object_id":"cup"}}` || string(a.Results["fetch"]) != string(a.Results["grasp"]) {
-		t.Errorf("results %s", a.Results)
-	}
+	expect.True(t, string(a.Results["fetch"]) == `{"grasped":{"object_id":"cup"}}` && string(a.Results["fetch"]) == string(a.Results["grasp"]),
+		"results %s", a.Results)
 	look := w.fake.of("detect")
 	expect.True(t, len(look) == 1 && string(look[0].Params) == `{"area":"the kitchen"}`, "look was called with %+v", look)
 	w.whole()
@@ -61,9 +60,8 @@ func TestACompositeRunsWhatItsStepsDependOn(t *testing.T) {
 		{ID: "look", Skill: "detect", Params: core.Raw(`{"area":"x"}`)},
 	}}}, `{}`)
 	// navigate needs a location that nobody gave.
-	if a.State != skill.Failed || !strings.Contains(a.Error, "fetch/look/navigate") || !strings.Contains(a.Error, "location") {
-		t.Errorf("%s %q %v", a.State, a.Error, got)
-	}
+	expect.True(t, a.State == skill.Failed && strings.Contains(a.Error, "fetch/look/navigate") && strings.Contains(a.Error, "location"),
+		"%s %q %v", a.State, a.Error, got)
 	w.load(skill.Skill{Name: "light"}, skill.Skill{Name: "paint", Dependencies: []string{"light"}})
 	w.fake.gives("light", `{}`)
 	w.fake.gives("paint", `{}`)
@@ -100,12 +98,10 @@ func TestErrorPoliciesOfAComposite(t *testing.T) {
 			first.Fallback = "steady"
 		}
 		a, got := w.composite(skill.Skill{Name: "both", Runner: skill.Spec{Steps: []skill.Step{first, {ID: "b", Skill: "steady", Params: core.Raw(`{"saw":"${a}"}`)}}}}, `{}`)
-		if a.State != c.state || strings.Join(got, ", ") != c.want {
-			t.Errorf("%s: %s %q\n%s\nwant\n%s", name, a.State, a.Error, strings.Join(got, ", "), c.want)
-		}
-		if c.policy == skill.Fallback && string(a.Results["both"]) != `{"saw":{"n":1}}` {
-			t.Errorf("%s: the fallback did not get the step's parameters: %s", name, a.Results["both"])
-		}
+		expect.True(t, a.State == c.state && strings.Join(got, ", ") == c.want,
+			"%s: %s %q\n%s\nwant\n%s", name, a.State, a.Error, strings.Join(got, ", "), c.want)
+		expect.True(t, c.policy != skill.Fallback || string(a.Results["both"]) == `{"saw":{"n":1}}`,
+			"%s: the fallback did not get the step's parameters: %s", name, a.Results["both"])
 		w.whole()
 		w.Close()
 	}

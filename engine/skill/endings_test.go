@@ -73,13 +73,11 @@ rules:
 				c.do(t, w, a)
 			}
 			a = w.over(a.AgentID)
-			if a.State != skill.Failed || !strings.HasPrefix(a.Error, c.error) || a.CompletedAt.IsZero() || a.StartedAt.IsZero() != c.idle {
-				t.Errorf("subagent %+v", a)
-			}
+			expect.True(t, a.State == skill.Failed && strings.HasPrefix(a.Error, c.error) && !a.CompletedAt.IsZero() && a.StartedAt.IsZero() == c.idle,
+				"subagent %+v", a)
 			tk, err := w.tasks.Get(t.Context(), home, a.TaskID)
-			if err != nil || tk.Status != c.status || tk.CompletedAt != a.CompletedAt {
-				t.Errorf("task %s at %s, %v; subagent at %s", tk.Status, tk.CompletedAt, err, a.CompletedAt)
-			}
+			expect.True(t, err == nil && tk.Status == c.status && tk.CompletedAt == a.CompletedAt,
+				"task %s at %s, %v; subagent at %s", tk.Status, tk.CompletedAt, err, a.CompletedAt)
 			for _, e := range w.executions(a.AgentID) {
 				expect.True(t, e.Status != skill.StatusPending, "execution %+v", e)
 			}

@@ -24,9 +24,8 @@ func FuzzSkillFile(f *testing.F) {
 			d := parse(file, []byte(text), "/dir")
 			lines := 1 + strings.Count(text, "\n") + strings.Count(text, "\r")
 			for _, p := range d.problems {
-				if p.Line < 1 || p.Line > lines || p.Field == "" || p.Message == "" || len(p.Message) > 4000 || p.File != file {
-					t.Fatalf("%q: %+v", text, p)
-				}
+				expect.Must(t, p.Line >= 1 && p.Line <= lines && p.Field != "" && p.Message != "" && len(p.Message) <= 4000 && p.File == file,
+					"%q: %+v", text, p)
 			}
 			if len(d.problems) > 0 {
 				continue
@@ -37,9 +36,7 @@ func FuzzSkillFile(f *testing.F) {
 			expect.Must(t, len(again.problems) == 0 && digest(&again.skill) == sum && sum != "", "%q: %v\n%+v\n%+v", text, again.problems, s, again.skill)
 			for _, params := range []string{`{}`, `{"a":1}`, `{"a":{"a":[1,"x"]}}`} {
 				full, err := s.CheckParams(core.Raw(params))
-				if err == nil && !json.Valid(full) {
-					t.Fatalf("%q: %s → %s", text, params, full)
-				}
+				expect.Must(t, err != nil || json.Valid(full), "%q: %s → %s", text, params, full)
 				_ = s.partialParams(core.Raw(params))
 				_ = s.checkResult(core.Raw(params))
 			}

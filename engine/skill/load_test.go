@@ -54,9 +54,7 @@ func TestASkillIsWhatItsFileSays(t *testing.T) {
 	expect.Is(t, have.Area(), "navigation", "area")
 	got = s.load(path)
 	expect.True(t, reflect.DeepEqual(got.actions(), []string{"unchanged navigate@1.0.0"}), "again: %+v", got)
-	if want := []string{"skill.source.added", "skill.loaded"}; !reflect.DeepEqual(s.events(), want) {
-		t.Errorf("events %q", s.events())
-	}
+	expect.True(t, reflect.DeepEqual(s.events(), []string{"skill.source.added", "skill.loaded"}), "events %q", s.events())
 }
 
 func TestDefaultsOfASkill(t *testing.T) {
@@ -128,12 +126,10 @@ func TestABadChangeLeavesWhatWasLoaded(t *testing.T) {
 	got = s.load(path)
 	expect.Must(t, reflect.DeepEqual(got.actions(), []string{"changed navigate@1.0.0"}), "%+v", got)
 	after, _ := s.Skill(home, "navigate")
-	if after.Timeout != 61 || before.Timeout != 60 || !after.CreatedAt.Equal(before.CreatedAt) || !after.UpdatedAt.After(before.UpdatedAt) {
-		t.Errorf("before %+v\nafter %+v", before, after)
-	}
-	if want := []string{"skill.source.added", "skill.loaded", "skill.refused", "skill.mended", "skill.changed"}; !reflect.DeepEqual(s.events(), want) {
-		t.Errorf("events %q", s.events())
-	}
+	expect.True(t, after.Timeout == 61 && before.Timeout == 60 && after.CreatedAt.Equal(before.CreatedAt) && after.UpdatedAt.After(before.UpdatedAt),
+		"before %+v\nafter %+v", before, after)
+	want := []string{"skill.source.added", "skill.loaded", "skill.refused", "skill.mended", "skill.changed"}
+	expect.True(t, reflect.DeepEqual(s.events(), want), "events %q", s.events())
 }
 
 func TestOneBadFileOfADirectoryIsRefusedAlone(t *testing.T) {

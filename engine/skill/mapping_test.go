@@ -86,9 +86,8 @@ func TestPromptsAreFilledWithParameters(t *testing.T) {
 	expect.True(t, err == nil && got == want, "got %q %v, want %q", got, err, want)
 	expect.Says(t, expect.Fault(fillPrompt(prompt, core.Raw(`{"file":"x"}`))), "runner.prompt: ${opts.level}: opts has no value", "missing")
 	errs := checkPrompt("${fil} ${params.file}", schema)
-	if len(errs) != 2 || !strings.Contains(errs[0].Error(), "runner.prompt: ${fil}: the skill has no parameter fil; it has file, opts") {
-		t.Errorf("errors %v", errs)
-	}
+	expect.True(t, len(errs) == 2 && strings.Contains(errs[0].Error(), "runner.prompt: ${fil}: the skill has no parameter fil; it has file, opts"),
+		"errors %v", errs)
 	errs = checkPrompt("${", schema)
 	expect.True(t, len(errs) == 1, "errors %v", errs)
 }

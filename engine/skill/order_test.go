@@ -69,9 +69,8 @@ func TestALongCycleIsPrintedInShort(t *testing.T) {
 		s.file(fmt.Sprintf("%02d.yaml", i), skillText(fmt.Sprintf("skill-%d", i), "1.0.0", fmt.Sprintf("skill-%d", (i+1)%100)))
 	}
 	got := s.load()
-	if len(got.Refused) != 100 || !strings.HasSuffix(got.Refused[0].Message, "skill-15 → … 81 more … → skill-97 → skill-98 → skill-99 → skill-0") {
-		t.Errorf("%d: %s", len(got.Refused), got.Refused[0].Message)
-	}
+	expect.True(t, len(got.Refused) == 100 && strings.HasSuffix(got.Refused[0].Message, "skill-15 → … 81 more … → skill-97 → skill-98 → skill-99 → skill-0"),
+		"%d: %s", len(got.Refused), got.Refused[0].Message)
 }
 
 func TestANewVersionMustNotCloseACycle(t *testing.T) {
@@ -122,9 +121,8 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 	unload := func(ref, want string) {
 		t.Helper()
 		_, err := s.Unload(t.Context(), alice, ref)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("unload %s: %v, want %q", ref, err, want)
-		}
+		expect.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"unload %s: %v, want %q", ref, err, want)
 	}
 	unload("aaa", "needed by bbb@1.0.0, ccc@1.0.0")
 	unload("aaa@1.0.0", "needed by ccc@1.0.0")
@@ -160,9 +158,8 @@ func TestAVersionIsDefinedOnce(t *testing.T) {
 	// Moved, then changed.
 	s.file("1.yaml", "")
 	expect.No(t, os.Remove(one))
-	if got := s.load(two); !slices.Equal(got.actions(), []string{"changed one@1.0.0"}) {
-		t.Errorf("%q %q", got.actions(), s.problems(got))
-	}
+	got = s.load(two)
+	expect.True(t, slices.Equal(got.actions(), []string{"changed one@1.0.0"}), "%q %q", got.actions(), s.problems(got))
 	have, _ := s.Skill(home, "one")
 	expect.True(t, have.Source == two, "%+v", have)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
@@ -213,13 +212,7 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 	over := map[skill.State]int{}
 	storetest.Crash(t, storetest.CrashOptions{
 		Rounds: 10, Life: 2 * time.Second, Budget: 10 * time.Second,
-		Open: func(dir string) (store.Store, error) {
-			sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
-			if err != nil {
-				return nil, err
-			}
-			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
-		},
+		Open: enginetest.Sealed,
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error { return churn(ctx, t, st, ack) },
 		Verify: func(t testing.TB, dir string, st store.Store, acked []string) {
 			w := worldOver(t, st)
@@ -234,9 +227,8 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 			clear(over)
 			w.pages(t, func(a skill.Subagent) {
 				over[a.State]++
-				if a.State == skill.Failed && !strings.Contains(a.Error, "the engine ended while it ran") {
-					t.Errorf("subagent %s failed: %q", a.AgentID, a.Error)
-				}
+				expect.True(t, a.State != skill.Failed || strings.Contains(a.Error, "the engine ended while it ran"),
+					"subagent %s failed: %q", a.AgentID, a.Error)
 				done := map[string]int{}
 				for _, e := range w.executions(a.AgentID) {
 					expect.True(t, e.Status != skill.StatusPending, "execution %s is left pending", e.ExecutionID)
@@ -247,9 +239,8 @@ func TestKilledAtAnyInstantNoFinishedStepRunsAgain(t *testing.T) {
 				for step, n := range done {
 					key := dir + " " + a.AgentID + " " + step
 					expect.Is(t, n, 1, key, "succeeded")
-					if was, ok := seen[key]; ok && starts[key] != was {
-						t.Errorf("%s had succeeded after %d starts and was started again: %d", key, was, starts[key])
-					}
+					was, ok := seen[key]
+					expect.True(t, !ok || starts[key] == was, "%s had succeeded after %d starts and was started again: %d", key, was, starts[key])
 					seen[key] = starts[key]
 				}
 				if a.State == skill.Completed && len(done) != long {
@@ -327,8 +318,7 @@ func TestARetriedTaskRunsWithASubagentOfItsOwn(t *testing.T) {
 	again, err = w.tasks.Wait(ctx, home, again.TaskID, "")
 	expect.True(t, err == nil && again.Status == task.Succeeded && again.TraceID == first.TraceID, "%+v, %v", again, err)
 	page, err := w.skills.Subagents(t.Context(), home, core.Filter{Task: again.TaskID})
-	if err != nil || len(page.Items) != 1 || page.Items[0].AgentID == first.AgentID || page.Items[0].State != skill.Completed {
-		t.Errorf("%+v, %v", page.Items, err)
-	}
+	expect.True(t, err == nil && len(page.Items) == 1 && page.Items[0].AgentID != first.AgentID && page.Items[0].State == skill.Completed,
+		"%+v, %v", page.Items, err)
 	w.whole()
 }

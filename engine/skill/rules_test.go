@@ -154,13 +154,10 @@ func TestEveryRuleOfASkillFile(t *testing.T) {
 			for i := range problems {
 				ok = ok && strings.Contains(problems[i], c.want[i]) && strings.HasPrefix(problems[i], "bad.yaml:")
 			}
-			if !ok || len(got.Changes) != 0 {
-				t.Errorf("\n got %s\nwant bad.yaml:%s", strings.Join(problems, "\n     "), strings.Join(c.want, "\n              "))
-			}
+			expect.True(t, ok && len(got.Changes) == 0,
+				"\n got %s\nwant bad.yaml:%s", strings.Join(problems, "\n     "), strings.Join(c.want, "\n              "))
 			for _, p := range got.Refused {
-				if p.Allowed != "" && !strings.Contains(p.Message, p.Allowed) {
-					t.Errorf("allowed %q is not in %q", p.Allowed, p.Message)
-				}
+				expect.True(t, p.Allowed == "" || strings.Contains(p.Message, p.Allowed), "allowed %q is not in %q", p.Allowed, p.Message)
 			}
 			expect.Is(t, len(s.Catalog(home)), 1)
 		})
@@ -191,9 +188,7 @@ func TestTheBoundsThemselvesAreAllowed(t *testing.T) {
 			s := newShelf(t)
 			s.load(s.file("lib/other.yaml", skillText("other", "1.0.0")))
 			got := s.load(s.file("good.yaml", changed(field, line)))
-			if len(got.Refused) > 0 || len(got.Changes) != 1 {
-				t.Errorf("%s: %q", line, s.problems(got))
-			}
+			expect.True(t, len(got.Refused) == 0 && len(got.Changes) == 1, "%s: %q", line, s.problems(got))
 		}
 	}
 }
@@ -245,9 +240,7 @@ func TestEveryMistakeOfAFileIsToldAtOnce(t *testing.T) {
 		"bad.json:8 parameters_schema.properties.a.type", "bad.json:10 tags[0]",
 		"bad.json:11 runner.argv", "bad.json:13 runner.arg", "bad.json:15 extra",
 	}
-	if !slices.Equal(lines, want) {
-		t.Errorf("\n got %q\nwant %q\n%s", lines, want, strings.Join(s.problems(got), "\n"))
-	}
+	expect.True(t, slices.Equal(lines, want), "\n got %q\nwant %q\n%s", lines, want, strings.Join(s.problems(got), "\n"))
 }
 
 func TestSkillsOfTheProgramItself(t *testing.T) {

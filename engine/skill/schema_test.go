@@ -68,9 +68,8 @@ func TestEveryMistakeInParametersIsNamed(t *testing.T) {
 	} {
 		got, err := s.CheckParams(core.Raw(given))
 		var e *core.Error
-		if !errors.As(err, &e) || e.Code != core.InvalidInput || !strings.HasPrefix(err.Error(), want) || len(got) > len(given) {
-			t.Errorf("%s: %s, %v\nwant %s", given, got, err, want)
-		}
+		expect.True(t, errors.As(err, &e) && e.Code == core.InvalidInput && strings.HasPrefix(err.Error(), want) && len(got) <= len(given),
+			"%s: %s, %v\nwant %s", given, got, err, want)
 		if err := s.checkResult(core.Raw(given)); given != `{"location":"a","way":[{}]}` && !strings.HasPrefix(err.Error(), strings.Split(strings.ReplaceAll(want, "params", "result"), "\n")[0]) {
 			t.Errorf("as a result: %v", err)
 		}
@@ -117,8 +116,7 @@ func TestAValueThatWouldBeCheckedForeverIsRefused(t *testing.T) {
 		`{"allOf":[{"$ref":"#/$defs/n"},{"$ref":"#/$defs/n"}],"$defs":{"n":{"properties":{"a":{"$ref":"#"}}}}}`)}
 	violations := schema.Check(s.ParametersSchema)
 	expect.Must(t, violations == nil, "%+v", violations)
-	if _, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`)); err != nil {
-		t.Error(err)
-	}
+	_, err := s.CheckParams(core.Raw(`{"a":{"a":{"a":{}}}}`))
+	expect.True(t, err == nil, "%v", err)
 	expect.Says(t, expect.Fault(s.CheckParams(core.Raw(strings.Repeat(`{"a":`, 100)+`{}`+strings.Repeat(`}`, 100)))), "too deeply for what its schema asks")
 }

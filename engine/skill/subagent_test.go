@@ -38,9 +38,8 @@ func TestBadSubagentsAreRefused(t *testing.T) {
 	}
 	delete(keys, "k20")
 	a, err := w.skills.Spawn(t.Context(), alice, skill.Spawn{Name: strings.Repeat("ü", 100), Metadata: core.MustEncode(keys)})
-	if err != nil || a.State != skill.Idle || !core.IsUUID(a.AgentID) || a.CreatedAt.IsZero() || a.AssignedSkill != "" {
-		t.Errorf("a subagent at its limits: %+v, %v", a, err)
-	}
+	expect.True(t, err == nil && a.State == skill.Idle && core.IsUUID(a.AgentID) && !a.CreatedAt.IsZero() && a.AssignedSkill == "",
+		"a subagent at its limits: %+v, %v", a, err)
 	w.whole()
 }
 

@@ -16,8 +16,7 @@ import (
 // watching runs the watch until the test ends or stop is called.
 func (s *shelf) watching() (stop func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
-	done := make(chan error, 1)
-	go func() { done <- s.watch(ctx) }()
+	done := expect.Later(func() error { return s.watch(ctx) })
 	stopped := false
 	stop = func() {
 		if stopped {

@@ -241,9 +241,8 @@ func (w *world) reading() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := w.skills.Run(ctx); err != nil && ctx.Err() == nil {
-			w.T.Errorf("Run: %v", err)
-		}
+		err := w.skills.Run(ctx)
+		expect.True(w.T, err == nil || ctx.Err() != nil, "Run: %v", err)
 	})
 	return sync.OnceFunc(func() {
 		cancel()

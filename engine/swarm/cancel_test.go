@@ -78,12 +78,11 @@ func TestATaskCancelledWhileItsClaimIsOnItsWayIsOverOnceItsWorkIs(t *testing.T) 
 	tk := r.dispatch(`{}`)
 	r.run()
 	<-claimed
-	told := make(chan task.Task)
-	go func() {
+	told := expect.Later(func() task.Task {
 		got, err := r.swarm.Cancel(t.Context(), alice, tk.TaskID, "changed my mind")
 		expect.Is(t, err, nil)
-		told <- got
-	}()
+		return got
+	})
 	w := <-r.runner.started
 	close(o.end)
 	got := <-told

@@ -3,12 +3,10 @@ package swarm_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/enginetest"
 	"swarmdeck/engine/judge"
@@ -26,13 +24,7 @@ import (
 // and its replay equals the store.
 func TestKilledAtAnyInstantNothingAcknowledgedIsLost(t *testing.T) {
 	storetest.Crash(t, storetest.CrashOptions{
-		Open: func(dir string) (store.Store, error) {
-			sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
-			if err != nil {
-				return nil, err
-			}
-			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
-		},
+		Open: enginetest.Sealed,
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error {
 			r := rigOn(t, st)
 			if _, err := r.swarm.CreateTenant(ctx, alice, acme); err != nil && !hasCode(err, core.Conflict) {
@@ -149,11 +141,8 @@ func (r *rig) holds(step []string) {
 			return
 		}
 		res, err := r.tasks.Result(context.Background(), acme, step[1])
-		if err != nil || string(t.Status) != step[2] || string(res.Status) != step[2] {
-			r.T.Errorf("%v: task %s, result %s, %v", step, t.Status, res.Status, err)
-		}
-		if res.Status == task.Succeeded && string(res.Output) != `{"lease":`+step[3]+`}` {
-			r.T.Errorf("%v: output %s", step, res.Output)
-		}
+		expect.True(r.T, err == nil && string(t.Status) == step[2] && string(res.Status) == step[2],
+			"%v: task %s, result %s, %v", step, t.Status, res.Status, err)
+		expect.True(r.T, res.Status != task.Succeeded || string(res.Output) == `{"lease":`+step[3]+`}`, "%v: output %s", step, res.Output)
 	}
 }

@@ -47,8 +47,7 @@ func BenchmarkHeartbeatSpike(b *testing.B) {
 		})
 	}
 	wg.Wait()
-	done := make(chan error, 1)
-	go func() { done <- r.swarm.Run(ctx) }()
+	done := expect.Later(func() error { return r.swarm.Run(ctx) })
 	var took []time.Duration
 	var mu sync.Mutex
 	for range max(5, min(b.N, 20)) {

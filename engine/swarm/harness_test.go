@@ -160,9 +160,8 @@ func (r *rig) whole() {
 			break
 		}
 	}
-	if total != counts.Total || waiting != counts.Waiting {
-		r.T.Errorf("counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
-	}
+	expect.True(r.T, total == counts.Total && waiting == counts.Waiting,
+		"counters say %d tasks, %d waiting; the records say %d, %d", counts.Total, counts.Waiting, total, waiting)
 	for _, st := range task.Statuses() {
 		expect.Is(r.T, real[st], counts.ByStatus[st], "counter of", st, "is")
 		list, err := r.tasks.List(ctx, acme, core.Filter{Status: string(st)})

@@ -17,9 +17,8 @@ func TestAWorkerGoesOnToTheNextTaskInOneCommit(t *testing.T) {
 	res, next, err := r.swarm.CompleteAndClaim(t.Context(), alice, before.TaskID, before.Lease, ok(`{}`), "w1", 1)
 	expect.Must(t, err == nil && res.Status == task.Succeeded && len(next) == 1 && next[0].TaskID == second.TaskID, "%+v %+v %v", res, next, err)
 	done, running := r.task(first.TaskID), r.task(second.TaskID)
-	if running.Status != task.Running || running.Lease != next[0].Lease || !running.StartedAt.Equal(done.CompletedAt) {
-		t.Errorf("the next is %+v, the first ended at %s", running, done.CompletedAt)
-	}
+	expect.True(t, running.Status == task.Running && running.Lease == next[0].Lease && running.StartedAt.Equal(done.CompletedAt),
+		"the next is %+v, the first ended at %s", running, done.CompletedAt)
 	res, next, err = r.swarm.CompleteAndClaim(t.Context(), alice, second.TaskID, running.Lease, ok(`{}`), "w1", 1)
 	expect.True(t, err == nil && len(next) == 0, "with an empty queue: %+v %+v %v", res, next, err)
 	r.whole()

@@ -103,9 +103,8 @@ func TestTextThatIsNotUTF8IsMadeSo(t *testing.T) {
 	line := task.LogLine{Message: "a\xffb", Source: strings.Repeat("\xff", 100), TaskID: core.NewID("tk", "t_other", 3), Level: "LOUD"}
 	expect.No(t, r.tasks.AppendLog(t.Context(), alice, tk.TaskID, []task.LogLine{line, {Message: "x", TaskID: tk.TaskID}}))
 	lines, last, err := r.tasks.Log(t.Context(), acme, tk.TaskID, 0, 5)
-	if err != nil || last != 2 || lines[0].TaskID != "" || lines[0].Level != "INFO" || lines[1].TraceID != tk.TraceID {
-		t.Errorf("%+v %d %v", lines, last, err)
-	}
+	expect.True(t, err == nil && last == 2 && lines[0].TaskID == "" && lines[0].Level == "INFO" && lines[1].TraceID == tk.TraceID,
+		"%+v %d %v", lines, last, err)
 	r.whole()
 }
 

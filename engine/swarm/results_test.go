@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/expect"
 )
 
 func TestResultsAreListedAsTheyCame(t *testing.T) {
@@ -24,8 +25,7 @@ func TestResultsAreListedAsTheyCame(t *testing.T) {
 	}
 	for page := range 3 {
 		got, err := r.tasks.Results(t.Context(), acme, core.Filter{Page: page + 1, Size: 1})
-		if err != nil || got.Info.Total != 3 || len(got.Items) != 1 || got.Items[0].TaskID != ids[order[2-page]] {
-			t.Errorf("page %d: %+v %v", page+1, got, err)
-		}
+		expect.True(t, err == nil && got.Info.Total == 3 && len(got.Items) == 1 && got.Items[0].TaskID == ids[order[2-page]],
+			"page %d: %+v %v", page+1, got, err)
 	}
 }

@@ -79,11 +79,10 @@ func TestAFileStopsGrowingUnderRetention(t *testing.T) {
 	r.keeps(s, retention.Audit, events)
 	var rate float64
 	for range 20 * total / keep { // rounds of a twentieth of what is kept, so that what may leave at once is bounded on any machine
-		ended := make(chan error, 1)
-		go func() {
+		ended := expect.Later(func() error {
 			_, err := s.Apply(t.Context(), acme)
-			ended <- err
-		}()
+			return err
+		})
 		rate, _ = r.live(keep/20, 64)
 		expect.No(t, <-ended)
 	}

@@ -355,9 +355,8 @@ func TestOneAgentRunsOneTaskAtATime(t *testing.T) {
 	}
 	a1, a2, b1 := prompt("ann"), prompt("ann"), prompt("bob")
 	first, second := <-r.runner.started, <-r.runner.started
-	if first.job.Task.TaskID != a1 && second.job.Task.TaskID != a1 || first.job.Task.TaskID == a2 || second.job.Task.TaskID == a2 {
-		t.Errorf("started %s and %s", first.job.Task.TaskID, second.job.Task.TaskID)
-	}
+	expect.True(t, (first.job.Task.TaskID == a1 || second.job.Task.TaskID == a1) && first.job.Task.TaskID != a2 && second.job.Task.TaskID != a2,
+		"started %s and %s", first.job.Task.TaskID, second.job.Task.TaskID)
 	first.end(ok(`{}`))
 	second.end(ok(`{}`))
 	(<-r.runner.started).end(ok(`{}`))

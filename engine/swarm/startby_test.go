@@ -21,9 +21,8 @@ func (r *rig) lateStart(what, id string) {
 	r.T.Helper()
 	got := r.status(id, task.TimedOut)
 	res, err := r.tasks.Result(r.T.Context(), acme, id)
-	if err != nil || res.Status != task.TimedOut || res.Error == nil || res.Error.Code != "start_timed_out" || got.ErrorCode != "start_timed_out" {
-		r.T.Errorf("%s: %+v, result %+v %v", what, got, res, err)
-	}
+	expect.True(r.T, err == nil && res.Status == task.TimedOut && res.Error != nil && res.Error.Code == "start_timed_out" && got.ErrorCode == "start_timed_out",
+		"%s: %+v, result %+v %v", what, got, res, err)
 	expect.True(r.T, !got.CompletedAt.IsZero() && got.StartedAt.IsZero() && got.Waiting == "" && got.Pending == 0, "%s: %+v", what, got)
 	late := got.CompletedAt.Sub(got.CreatedAt)
 	expect.True(r.T, late >= time.Second && late <= 4*time.Second, "%s: ended after %s, want soon after 1 s", what, late)
@@ -60,9 +59,8 @@ func TestWhateverATaskWaitsForItMustStartInTime(t *testing.T) {
 		last := r.dispatch(`{}`, within, func(d *swarm.Dispatch) { d.After = []string{next.TaskID} })
 		for what, tk := range late {
 			why, err := r.swarm.Why(t.Context(), acme, tk.TaskID)
-			if err != nil || !why.StartBy.Equal(tk.CreatedAt.Add(time.Second)) || !strings.Contains(why.Text, "times out") {
-				t.Errorf("%s: why %+v %v", what, why, err)
-			}
+			expect.True(t, err == nil && why.StartBy.Equal(tk.CreatedAt.Add(time.Second)) && strings.Contains(why.Text, "times out"),
+				"%s: why %+v %v", what, why, err)
 		}
 		if a, err := r.judge.Approval(t.Context(), acme, asked.ApprovalID); err != nil {
 			t.Error(err)

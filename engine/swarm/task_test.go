@@ -45,9 +45,8 @@ func TestDispatchRefusesBadFieldsByName(t *testing.T) {
 		"foreign parent": {swarm.Dispatch{Kind: "test.run", Input: core.Raw(`{}`), Parent: core.NewID("tk", "t_other", 1)}, "", core.Denied},
 	} {
 		_, err := r.swarm.Dispatch(t.Context(), alice, c.d)
-		if !hasCode(err, c.code) || c.field != "" && !strings.Contains(err.Error(), c.field) {
-			t.Errorf("%s: %v, want %s naming %q", name, err, c.code, c.field)
-		}
+		expect.True(t, hasCode(err, c.code) && (c.field == "" || strings.Contains(err.Error(), c.field)),
+			"%s: %v, want %s naming %q", name, err, c.code, c.field)
 	}
 	list, _ := r.tasks.List(t.Context(), acme, core.Filter{})
 	expect.True(t, list.Info.Total == 0, "refused dispatches left %d tasks", list.Info.Total)
@@ -126,9 +125,8 @@ func TestRetryableFailuresComeBackUntilTheAttemptsAreUsed(t *testing.T) {
 	tk := r.dispatch(`{}`, func(d *swarm.Dispatch) { d.MaxAttempts = &two })
 	r.complete(r.claim(), failure(true))
 	got := r.task(tk.TaskID)
-	if got.Status != task.Queued || got.Attempt != 1 || got.RunAt.Before(got.UpdatedAt.Add(time.Second)) || got.ErrorCode != "boom" {
-		t.Errorf("after the first failure: %+v", got)
-	}
+	expect.True(t, got.Status == task.Queued && got.Attempt == 1 && !got.RunAt.Before(got.UpdatedAt.Add(time.Second)) && got.ErrorCode == "boom",
+		"after the first failure: %+v", got)
 	why, _ := r.swarm.Why(t.Context(), acme, tk.TaskID)
 	expect.True(t, why.Kind == "backoff", "why: %+v", why)
 	list, err := r.swarm.Claim(t.Context(), alice, "w1", 1)
@@ -209,13 +207,12 @@ func TestATaskIsWaitedForByAnySpellingOfItsID(t *testing.T) {
 		r := newRig(t)
 		task := r.dispatch(`{}`)
 		tag := strings.LastIndex(task.TaskID, "_") + 1
-		got := make(chan error, 1)
-		go func() {
+		got := expect.Later(func() error {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			_, err := r.tasks.Wait(ctx, acme, task.TaskID[:tag]+"0"+task.TaskID[tag:], "")
-			got <- err
-		}()
+			return err
+		})
 		synctest.Wait()
 		expect.Of(r.swarm.Cancel(t.Context(), alice, task.TaskID, "enough"))(t)
 		expect.No(t, <-got, "its end was missed")
@@ -272,9 +269,8 @@ func TestListsFilterAndPage(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if len(page.Items) != c.items || page.Info.Total != c.sum || page.Info.Next != c.next || page.Info.Previous != c.prior {
-			t.Errorf("%s: %d items, %+v", name, len(page.Items), page.Info)
-		}
+		expect.True(t, len(page.Items) == c.items && page.Info.Total == c.sum && page.Info.Next == c.next && page.Info.Previous == c.prior,
+			"%s: %d items, %+v", name, len(page.Items), page.Info)
 		if c.first != "" && !strings.Contains(page.Items[0].Title, c.first) {
 			t.Errorf("%s: first is %s", name, page.Items[0].Title)
 		}

@@ -168,17 +168,15 @@ func TestAWitnessThatFailsIsTriedAgainAndBlocksNothing(t *testing.T) {
 		synctest.Wait()
 		st := w.status("a")
 		w.act(20)
-		if !st.Failing || st.LastError != away.Error() || st.Attempts != 1 || st.Published != 0 || st.NextAt.Sub(st.FailedAt) != 2*time.Second {
-			t.Fatalf("%+v", st)
-		}
+		expect.Must(t, st.Failing && st.LastError == away.Error() && st.Attempts == 1 && st.Published == 0 && st.NextAt.Sub(st.FailedAt) == 2*time.Second,
+			"%+v", st)
 		time.Sleep(2*time.Second + 4*time.Second + 8*time.Second + 16*time.Second + 32*time.Second + time.Minute)
 		synctest.Wait()
 		st = w.status("a")
 		expect.Must(t, !st.Failing && st.Attempts == 0 && st.Published != 0 && st.LastError == away.Error() && st.Lag == 0, "%+v", st)
 		page, err := w.Ledger.List(t.Context(), home, core.Filter{Kind: "witness.*"})
-		if err != nil || len(page.Items) != 3 || page.Items[0].EventType != "witness.recovered" || page.Items[1].EventType != "witness.failing" {
-			t.Errorf("%+v %v", page.Items, err)
-		}
+		expect.True(t, err == nil && len(page.Items) == 3 && page.Items[0].EventType == "witness.recovered" && page.Items[1].EventType == "witness.failing",
+			"%+v %v", page.Items, err)
 	})
 }
 

@@ -169,9 +169,8 @@ func TestWhatAViewSeesIsInTheDatabase(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "seen")
 	for _, memory := range []int64{3000, postgres.DefaultMemory} { // with little each group waits for the one before
 		db := open(t, dsn, postgres.Options{Memory: memory})
-		if err := db.CreateTenant(t.Context(), acme); err != nil && !errors.Is(err, store.ErrTenantExists) {
-			t.Fatal(err)
-		}
+		err := db.CreateTenant(t.Context(), acme)
+		expect.Must(t, err == nil || errors.Is(err, store.ErrTenantExists), "%v", err)
 		other := open(t, dsn, postgres.Options{Options: store.Options{ReadOnly: true}})
 		var order []int64 // of the hooks, which share a goroutine
 		var begun int64
@@ -200,9 +199,8 @@ func TestWhatAViewSeesIsInTheDatabase(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if len(order) != callers*each || !slices.IsSorted(order) || order[0] != begun+1 {
-			t.Errorf("%d hooks, not in the order of their commits: %v", len(order), order)
-		}
+		expect.True(t, len(order) == callers*each && slices.IsSorted(order) && order[0] == begun+1,
+			"%d hooks, not in the order of their commits: %v", len(order), order)
 		closed(t, other)
 		closed(t, db)
 	}

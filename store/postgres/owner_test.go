@@ -69,9 +69,8 @@ func TestAnOwnerWhoWasReplacedCommitsNothing(t *testing.T) {
 	expect.No(t, newer.Update(t.Context(), acme, put("newer", "v")))
 	wg.Wait()
 	have, n := keys(t, newer)
-	if len(have) != len(good)+1 || n != int64(len(have)) {
-		t.Errorf("%d records, counter %d; acknowledged %d and one of the newer owner", len(have), n, len(good))
-	}
+	expect.True(t, len(have) == len(good)+1 && n == int64(len(have)),
+		"%d records, counter %d; acknowledged %d and one of the newer owner", len(have), n, len(good))
 	expect.Err(t, older.View(t.Context(), acme, func(store.Tx) error { return nil }), store.ErrFenced, "view of the older owner")
 }
 

@@ -64,9 +64,8 @@ func TestATenantIsHandedToOneEngineBeforeAllOthers(t *testing.T) {
 	defer conn.Close(context.Background())
 	expect.Of(conn.Exec(t.Context(), "insert into engine (name, address, key, host, version, until) values ('dead', '', '', '', '', now())"))(t)
 	known, owned, err := third.Engines(t.Context())
-	if err != nil || len(known) != 4 || !known[0].Live || known[0].Name != "first" || known[3].Live || known[3].Name != "dead" {
-		t.Errorf("engines %+v, %v", known, err)
-	}
+	expect.True(t, err == nil && len(known) == 4 && known[0].Live && known[0].Name == "first" && !known[3].Live && known[3].Name == "dead",
+		"engines %+v, %v", known, err)
 	expect.True(t, len(owned) == 1 && owned[0].Tenant == acme && owned[0].Engine == "second" && owned[0].Left > 0 && owned[0].Left <= lease, "owned %+v", owned)
 	// An heir that does not come loses it again, and who had it may take it back.
 	expect.No(t, second.Give(acme, "nobody"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
@@ -73,9 +74,8 @@ func TestEachModeOfTLSMeansWhatItSays(t *testing.T) {
 // clearly checks that an error is one line that says what it must, and no password.
 func clearly(t *testing.T, err error, want string) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), password) {
-		t.Errorf("it says %v; want: %s", err, want)
-	}
+	expect.True(t, err != nil && strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), "\n") && !strings.Contains(err.Error(), password),
+		"it says %v; want: %s", err, want)
 }
 
 func TestAServerThatIsNotAsTheURLSaysIsRefusedInOneLine(t *testing.T) {

@@ -114,9 +114,8 @@ func (w *walk) refuses(line, want string) {
 	args := expect.Of(command.Split(line + " -o json"))(w.t)
 	exit, _, stderr := w.run(args...)
 	code, field, _ := strings.Cut(want, " ")
-	if exit == command.ExitOK || !strings.Contains(stderr, `"code":"`+code+`"`) || !strings.Contains(stderr, `"field":"`+field+`"`) {
-		w.t.Errorf("%s: exit %d, want %s: %s", line, exit, want, stderr)
-	}
+	expect.True(w.t, exit != command.ExitOK && strings.Contains(stderr, `"code":"`+code+`"`) && strings.Contains(stderr, `"field":"`+field+`"`),
+		"%s: exit %d, want %s: %s", line, exit, want, stderr)
 }
 
 func TestMarkingMessagesReadIsAChange(t *testing.T) {

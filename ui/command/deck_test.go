@@ -87,8 +87,7 @@ func newDeck(t testing.TB, more ...func(*cell.Supervisor, *engine.Options)) *dec
 	}
 	d.eng = expect.Of(engine.Open(context.Background(), opt))(d.t)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- d.eng.Run(ctx) }()
+	done := expect.Later(func() error { return d.eng.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		expect.Is(t, <-done, nil, "engine")

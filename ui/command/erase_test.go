@@ -27,9 +27,8 @@ func TestWhatAPersonSaidIsNowhereOnceItIsErased(t *testing.T) {
 	w.othersSay()
 	before := w.reads(lines, typed)
 	for _, want := range []string{"task show", "result show", "task log", "agent log", "bus list", "skill executions", "subagent show", "approval show", "decision show", "dag events", "task list"} {
-		if !slices.ContainsFunc(before, func(line string) bool { return strings.HasPrefix(line, want) }) {
-			t.Errorf("%s shows nothing of what was said, before it was erased", want)
-		}
+		expect.True(t, slices.ContainsFunc(before, func(line string) bool { return strings.HasPrefix(line, want) }),
+			"%s shows nothing of what was said, before it was erased", want)
 	}
 	exported := filepath.Join(w.dir, "before.jsonl")
 	w.line("dag export jsonl " + exported)

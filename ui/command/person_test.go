@@ -51,9 +51,8 @@ func TestAName(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			task := d.object(c.line)
-			if task["created_by"] != c.by || !strings.HasPrefix(str(task["created_person"]), c.proof) {
-				t.Errorf("by %v, %v", task["created_by"], task["created_person"])
-			}
+			expect.True(t, task["created_by"] == c.by && strings.HasPrefix(str(task["created_person"]), c.proof),
+				"by %v, %v", task["created_by"], task["created_person"])
 		})
 	}
 	before := len(d.objects("audit list --kind operator.refused"))
@@ -85,9 +84,8 @@ func TestAName(t *testing.T) {
 		"operator set eve":                   2,
 		"operator set eve --uid 4294967294":  1,
 	} {
-		if kind, says, _ := d.fails(code, line); kind != "INVALID_INPUT" && kind != "CONFLICT" {
-			t.Errorf("%s: %s %s", line, kind, says)
-		}
+		kind, says, _ := d.fails(code, line)
+		expect.True(t, kind == "INVALID_INPUT" || kind == "CONFLICT", "%s: %s %s", line, kind, says)
 	}
 }
 

@@ -126,9 +126,8 @@ func TestAgentsAreMadeFromARole(t *testing.T) {
 	d.line("role set coder --project web --prompt 'Answer in one line.' --tool read* --tokens 1000 --tasks 5 --shell 'read l; echo \"$l\" >>said'")
 	made := d.objects("agent create fix --project web --from coder --times 2 --dir repo --tree --task 'make it pass'")
 	expect.Must(t, len(made) == 2 && made[0]["name"] == "fix-1" && made[1]["name"] == "fix-2" && made[0]["role"] == "coder", "%v", made)
-	if made[0]["dir"] == made[1]["dir"] || !strings.HasSuffix(str(made[1]["dir"]), "/fix-2/repo") {
-		t.Errorf("they work in %v and %v", made[0]["dir"], made[1]["dir"])
-	}
+	expect.True(t, made[0]["dir"] != made[1]["dir"] && strings.HasSuffix(str(made[1]["dir"]), "/fix-2/repo"),
+		"they work in %v and %v", made[0]["dir"], made[1]["dir"])
 	for _, a := range made {
 		name := str(a["name"])
 		d.until("agent history "+name, "status", "succeeded")

@@ -120,18 +120,16 @@ func TestExitCodesAndErrorObjects(t *testing.T) {
 		{"--color red task list", 2, "INVALID_INPUT", "color", "auto"},
 	} {
 		code, message, details := d.fails(c.exit, c.line)
-		if code != c.code || c.field != "" && details["field"] != c.field || !strings.Contains(message, c.message) {
-			t.Errorf("%s:\n got %s field=%v %q\nwant %s field=%v …%q…", c.line, code, details["field"], message, c.code, c.field, c.message)
-		}
+		expect.True(t, code == c.code && (c.field == "" || details["field"] == c.field) && strings.Contains(message, c.message),
+			"%s:\n got %s field=%v %q\nwant %s field=%v …%q…", c.line, code, details["field"], message, c.code, c.field, c.message)
 	}
 }
 
 func TestErrorsInTextAreOneCleanLine(t *testing.T) {
 	d := newDeck(t)
 	code, out, stderr := d.run("task", "show", "x\x1b]0;owned\a\u202e\nline")
-	if code != 2 || out != "" || !strings.HasPrefix(stderr, "swarmdeck: ") || strings.Count(stderr, "\n") != 1 {
-		t.Errorf("exit %d, stdout %q, stderr %q", code, out, stderr)
-	}
+	expect.True(t, code == 2 && out == "" && strings.HasPrefix(stderr, "swarmdeck: ") && strings.Count(stderr, "\n") == 1,
+		"exit %d, stdout %q, stderr %q", code, out, stderr)
 	expect.True(t, !strings.ContainsAny(stderr, "\x1b\a\u202e"), "control characters got through: %q", stderr)
 }
 

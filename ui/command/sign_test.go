@@ -86,9 +86,8 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 	_, says, _ = d.fails(1, answer+bob)
 	expect.True(t, strings.Contains(says, "already approved"), "replayed: %s", says)
 	second := d.question()
-	if _, says, _ := d.fails(1, "approval answer '"+strings.Replace(strings.TrimSpace(statement), id, second, 1)+"' --signature @statement.sig"+bob); !strings.Contains(says, "signature") && !strings.Contains(says, "digest") {
-		t.Errorf("for another question: %s", says)
-	}
+	_, says, _ = d.fails(1, "approval answer '"+strings.Replace(strings.TrimSpace(statement), id, second, 1)+"' --signature @statement.sig"+bob)
+	expect.True(t, strings.Contains(says, "signature") || strings.Contains(says, "digest"), "for another question: %s", says)
 	d.line("approval deny " + second + " --reason 'not that'" + ann)
 
 	expect.Row(t, d.object("audit verify"), "ok", true, "signed_answers", 3.0)

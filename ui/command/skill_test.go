@@ -78,9 +78,8 @@ func TestABadSkillFileIsRefusedAndTheGoodOnesAreLoaded(t *testing.T) {
 	d.write("skills/good.yaml", skillText("good", "1.0.0", ""))
 	d.write("skills/bad.yaml", strings.Replace(skillText("bad", "1.0", "nowhere"), "tags: [motion]", "timeout: 0\nmax_retries: 9", 1))
 	code, out, stderr := d.run("skill", "load", "skills", "-o", "json")
-	if code != command.ExitFailed || !strings.Contains(out, `"action":"created"`) || !strings.Contains(out, `"name":"good"`) {
-		t.Errorf("exit %d: %s %s", code, out, stderr)
-	}
+	expect.True(t, code == command.ExitFailed && strings.Contains(out, `"action":"created"`) && strings.Contains(out, `"name":"good"`),
+		"exit %d: %s %s", code, out, stderr)
 	_, message, details := d.fails(1, "skill load skills/bad.yaml")
 	want := []string{
 		`skills/bad.yaml:2: version: "1.0" is not allowed; allowed: X.Y.Z`,
@@ -118,9 +117,8 @@ func TestASwarmFileBringsSkills(t *testing.T) {
 	d.write("deck/lib/move.yaml", skillText("move", "1.0.0", ""))
 	d.write("deck/swarm.yaml", "skills:\n  - lib\n  - name: look\n    version: 1.0.0\n    parameters_schema: {type: object}\n    dependencies: [move]\n    runner: {kind: builtin, name: echo}\nsessions:\n  - name: day\n")
 	got := d.objects("up deck")
-	if len(got) != 3 || got[0]["object"] != "skill" || got[0]["action"] != "created" || got[0]["name"] != "move" || got[1]["id"] != "look@1.0.0" {
-		t.Errorf("%v", got)
-	}
+	expect.True(t, len(got) == 3 && got[0]["object"] == "skill" && got[0]["action"] == "created" && got[0]["name"] == "move" && got[1]["id"] == "look@1.0.0",
+		"%v", got)
 	for _, x := range d.objects("up deck") {
 		expect.Is(t, x["action"], "unchanged", "again", x)
 	}

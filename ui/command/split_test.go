@@ -57,9 +57,7 @@ func FuzzSplit(f *testing.F) {
 			Open:   func(context.Context, command.Need) (*engine.Engine, error) { return nil, store.ErrUnusable },
 		}
 		for _, c := range command.Complete(context.Background(), &env, line) {
-			if !utf8.ValidString(c.Text) && utf8.ValidString(line) {
-				t.Fatalf("%q offers %q", line, c.Text)
-			}
+			expect.Must(t, utf8.ValidString(c.Text) || !utf8.ValidString(line), "%q offers %q", line, c.Text)
 		}
 		command.Describe(words)
 		code := command.Run(context.Background(), &env, words)

@@ -120,9 +120,8 @@ func TestBadSubagentLinesAreRefused(t *testing.T) {
 		"subagent run-parallel nowhere.yaml":                    {1, "NOT_FOUND", "file", "nowhere"},
 	} {
 		code, message, details := d.fails(want.exit, line)
-		if code != want.code || want.field != "" && details["field"] != want.field || !strings.Contains(message, want.says) {
-			t.Errorf("%s: %s %q %v, want %+v", line, code, message, details, want)
-		}
+		expect.True(t, code == want.code && (want.field == "" || details["field"] == want.field) && strings.Contains(message, want.says),
+			"%s: %s %q %v, want %+v", line, code, message, details, want)
 	}
 	got := d.objects("subagent list")
 	expect.True(t, len(got) == 0, "left behind: %v", got)

@@ -150,13 +150,11 @@ func TestEveryCommandDeclaresWhatItMayDo(t *testing.T) {
 		confirm := info.Confirm != command.ConfirmNone
 		switch info.Effect {
 		case command.Reads:
-			if confirm || info.Role != command.Viewer && info.Role != command.Admin {
-				t.Errorf("%s only reads, but asks for role %s, confirmation %s", info.Path, info.Role, info.Confirm)
-			}
+			expect.True(t, !confirm && (info.Role == command.Viewer || info.Role == command.Admin),
+				"%s only reads, but asks for role %s, confirmation %s", info.Path, info.Role, info.Confirm)
 		case command.Writes, command.Destroys:
-			if info.Role == command.Viewer || info.Effect == command.Destroys && !confirm {
-				t.Errorf("%s: %s with role %s, confirmation %s", info.Path, info.Effect, info.Role, info.Confirm)
-			}
+			expect.True(t, info.Role != command.Viewer && (info.Effect != command.Destroys || confirm),
+				"%s: %s with role %s, confirmation %s", info.Path, info.Effect, info.Role, info.Confirm)
 		default:
 			t.Errorf("%s declares no effect", info.Path)
 		}

@@ -136,9 +136,8 @@ func changed(files, lines int) []byte {
 func TestALargeDiffIsReadInParts(t *testing.T) {
 	text := string(changed(3, 20_000))
 	once, step := written(t, opened(t, text, 1<<30)), written(t, opened(t, text, 10_000))
-	if once != step || strings.Count(once, "\n") != 3*(20_000+2) {
-		t.Errorf("%d lines at once, %d in parts", strings.Count(once, "\n"), strings.Count(step, "\n"))
-	}
+	expect.True(t, once == step && strings.Count(once, "\n") == 3*(20_000+2),
+		"%d lines at once, %d in parts", strings.Count(once, "\n"), strings.Count(step, "\n"))
 }
 
 func TestARunThatHasNoEndIsBounded(t *testing.T) {

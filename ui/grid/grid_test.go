@@ -180,15 +180,13 @@ func TestFocusIsAlwaysValid(t *testing.T) {
 			c := screen.New(w, h)
 			g.Draw(c, c.Bounds(), true)
 			for _, row := range strings.Split(c.Render(screen.NewTheme("", nil)), "\n") {
-				if got := ansi.StringWidth(row); h > 0 && got != w {
-					t.Fatalf("round %d: a row of %d cells on %d", round, got, w)
-				}
+				got := ansi.StringWidth(row)
+				expect.Must(t, h <= 0 || got == w, "round %d: a row of %d cells on %d", round, got, w)
 			}
 			i := g.Index()
 			id, ok := g.Selected()
-			if ok != (len(src.ids) > 0) || ok && (i < 0 || i >= len(src.ids) || src.ids[i] != id) {
-				t.Fatalf("round %d: selected %q, %v at %d of %d", round, id, ok, i, len(src.ids))
-			}
+			expect.Must(t, ok == (len(src.ids) > 0) && (!ok || i >= 0 && i < len(src.ids) && src.ids[i] == id),
+				"round %d: selected %q, %v at %d of %d", round, id, ok, i, len(src.ids))
 			if ok && w > 2 && h > 1 && !slices.ContainsFunc(c.Plain(), func(s string) bool { return strings.HasPrefix(s, "▸") }) {
 				t.Fatalf("round %d: the selected row isn't on the screen:\n%s", round, strings.Join(c.Plain(), "\n"))
 			}

@@ -73,9 +73,7 @@ func TestNothingNeedsAnAwkwardKey(t *testing.T) {
 		if !slices.ContainsFunc(b.Keys, func(s keymap.Sequence) bool { return !slices.ContainsFunc(s, awkward) }) {
 			t.Errorf("%s needs %s", b.What(), b.Label())
 		}
-		if b.Confirm == keymap.ConfirmNone {
-			t.Errorf("%s asks nothing", b.What())
-		}
+		expect.True(t, b.Confirm != keymap.ConfirmNone, "%s asks nothing", b.What())
 	}
 }
 
@@ -84,16 +82,11 @@ func TestNothingNeedsAnAwkwardKey(t *testing.T) {
 func TestDangerousKeys(t *testing.T) {
 	for _, b := range load(t, "").All() {
 		for _, k := range b.Keys {
-			if k.String() == "ctrl+d" && b.Action != "half-down" || k.String() == "ctrl+u" && b.Action != "half-up" {
-				t.Errorf("%s is %s", k, b.What())
-			}
-			if b.Guard && k.String() == "enter" {
-				t.Errorf("enter answers in %s", b.Scope)
-			}
+			expect.True(t, (k.String() != "ctrl+d" || b.Action == "half-down") && (k.String() != "ctrl+u" || b.Action == "half-up"), "%s is %s", k, b.What())
+			expect.True(t, !b.Guard || k.String() != "enter", "enter answers in %s", b.Scope)
 		}
-		if slices.Contains([]string{"approve", "deny", "edit", "always", "defer"}, b.Action) && !b.Guard {
-			t.Errorf("%s in %s is not guarded", b.Action, b.Scope)
-		}
+		expect.True(t, !slices.Contains([]string{"approve", "deny", "edit", "always", "defer"}, b.Action) || b.Guard,
+			"%s in %s is not guarded", b.Action, b.Scope)
 	}
 }
 
@@ -163,9 +156,8 @@ func TestHelpAndFooterShowWhatIsInForce(t *testing.T) {
 	seen := map[string]string{}
 	for _, b := range m.Bindings(scopes) {
 		for _, k := range b.Keys {
-			if other, twice := seen[k.String()]; twice {
-				t.Errorf("%s is shown for %s and %s", k, other, b.What())
-			}
+			other, twice := seen[k.String()]
+			expect.True(t, !twice, "%s is shown for %s and %s", k, other, b.What())
 			seen[k.String()] = b.What()
 		}
 	}

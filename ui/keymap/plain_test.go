@@ -3,6 +3,8 @@ package keymap
 import (
 	"strings"
 	"testing"
+
+	"swarmdeck/expect"
 )
 
 func TestWrongTypesAreNamedInPlainWords(t *testing.T) {
@@ -18,8 +20,7 @@ func TestWrongTypesAreNamedInPlainWords(t *testing.T) {
 		{"unbind = \"x\"\n", "k.toml:1: unbind: want [[unbind]]"},
 	} {
 		err := Check([]byte(c.text), "k.toml", Vocabulary{})
-		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "Go") {
-			t.Errorf("%q:\n got %v\nwant %s", c.text, err, c.want)
-		}
+		expect.True(t, err != nil && strings.HasPrefix(err.Error(), c.want) && !strings.Contains(err.Error(), "struct") && !strings.Contains(err.Error(), "Go"),
+			"%q:\n got %v\nwant %s", c.text, err, c.want)
 	}
 }

@@ -128,12 +128,10 @@ func harmless(t *testing.T, rows []screen.Styled, width int) {
 		expect.Must(t, n <= max(width, 8), "a row of %d cells on %d: %q", n, width, r.Text)
 		at := 0
 		for _, p := range r.Spans {
-			if p.From < at || p.To < p.From || p.To > len(r.Text) || !utf8.ValidString(r.Text[p.From:p.To]) {
-				t.Fatalf("a part %d-%d after %d of %q", p.From, p.To, at, r.Text)
-			}
-			if at = p.To; p.Link != "" && !screen.Opens(p.Link) {
-				t.Fatalf("opens %q", p.Link)
-			}
+			expect.Must(t, p.From >= at && p.To >= p.From && p.To <= len(r.Text) && utf8.ValidString(r.Text[p.From:p.To]),
+				"a part %d-%d after %d of %q", p.From, p.To, at, r.Text)
+			at = p.To
+			expect.Must(t, p.Link == "" || screen.Opens(p.Link), "opens %q", p.Link)
 		}
 	}
 }

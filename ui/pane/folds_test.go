@@ -30,9 +30,7 @@ func drawn(p *Page) string {
 func do(t *testing.T, p *Page, actions ...string) {
 	t.Helper()
 	for _, a := range actions {
-		if !p.Do(a) {
-			t.Fatalf("%s does nothing:\n%s", a, drawn(p))
-		}
+		expect.Must(t, p.Do(a), "%s does nothing:\n%s", a, drawn(p))
 	}
 }
 
@@ -71,56 +69,36 @@ func TestADocumentLooksRight(t *testing.T) {
 
 func TestFoldingKeepsThePlace(t *testing.T) {
 	p := docPage(60, 20, `{"a":1,"b":{"c":[1,2,3],"d":4},"e":5}`)
-	if p.Lines() != 12 {
-		t.Fatalf("%d lines:\n%s", p.Lines(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 12, "%d lines:\n%s", p.Lines(), drawn(p))
 	do(t, p, "down", "down", "down", "down", "down") // 2 within c
 	do(t, p, "fold")                                 // folds c
-	if p.Lines() != 8 || p.Row() != "[1,2,3]" || !strings.Contains(drawn(p), `▸ "c": [1,2,3] 3 members`) {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 8 && p.Row() == "[1,2,3]" && strings.Contains(drawn(p), `▸ "c": [1,2,3] 3 members`), "on %s:\n%s", p.Row(), drawn(p))
 	do(t, p, "open")
-	if p.Lines() != 12 || p.Row() != "[1,2,3]" {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 12 && p.Row() == "[1,2,3]", "on %s:\n%s", p.Row(), drawn(p))
 	do(t, p, "down", "fold-all")
-	if p.Lines() != 5 || !strings.HasPrefix(p.Row(), `{"c":`) {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 5 && strings.HasPrefix(p.Row(), `{"c":`), "on %s:\n%s", p.Row(), drawn(p))
 	do(t, p, "down", "fold-all")
-	if p.Lines() != 12 || p.Row() != "5" {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 12 && p.Row() == "5", "on %s:\n%s", p.Row(), drawn(p))
 	expect.True(t, !p.Do("open"), "enter on a plain value does something")
 	do(t, p, "top", "fold")
-	if p.Lines() != 1 || !strings.Contains(drawn(p), "3 members") {
-		t.Fatalf("the whole:\n%s", drawn(p))
-	}
+	expect.Must(t, p.Lines() == 1 && strings.Contains(drawn(p), "3 members"), "the whole:\n%s", drawn(p))
 	p.Set(p.paras)
 	expect.Is(t, p.Lines(), 1, "the same document forgets what was folded")
 	do(t, p, "fold-all")
-	if p.Lines() != 12 {
-		t.Errorf("opened again:\n%s", drawn(p))
-	}
+	expect.True(t, p.Lines() == 12, "opened again:\n%s", drawn(p))
 }
 
 func TestASearchOpensWhatItFinds(t *testing.T) {
 	p := docPage(60, 20, `{"a":{"b":{"needle":1}},"c":{"d":{"other":2}},"z":"needle"}`)
 	do(t, p, "fold-all")
 	p.Find("needle")
-	if p.Row() != "1" || strings.Contains(drawn(p), `"other": 2,`) {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Row() == "1" && !strings.Contains(drawn(p), `"other": 2,`), "on %s:\n%s", p.Row(), drawn(p))
 	do(t, p, "next-match")
-	if p.Row() != `"needle"` {
-		t.Fatalf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Row() == `"needle"`, "on %s:\n%s", p.Row(), drawn(p))
 	do(t, p, "top", "fold-all", "bottom")
 	p.Find("other")
 	do(t, p, "prev-match")
-	if p.Row() != "2" {
-		t.Fatalf("backwards on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.Must(t, p.Row() == "2", "backwards on %s:\n%s", p.Row(), drawn(p))
 }
 
 func TestALargeDocumentStartsFolded(t *testing.T) {
@@ -134,15 +112,12 @@ func TestALargeDocumentStartsFolded(t *testing.T) {
 	}
 	b.WriteString(`],"text":"` + strings.Repeat("long ", 100_000) + `"}`)
 	p := docPage(80, 24, b.String())
-	if p.Lines() != 4 || !strings.Contains(drawn(p), "30000 members") || !strings.Contains(drawn(p), "500002 bytes") {
-		t.Fatalf("%d lines:\n%s", p.Lines(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 4 && strings.Contains(drawn(p), "30000 members") && strings.Contains(drawn(p), "500002 bytes"),
+		"%d lines:\n%s", p.Lines(), drawn(p))
 	do(t, p, "down", "fold")
 	expect.Must(t, p.Lines() == 4+foldMembers+2, "%d lines", p.Lines())
 	do(t, p, "bottom", "up", "up", "up", "fold") // the line that says how many more
-	if p.Lines() != 4+2*foldMembers+2 {
-		t.Fatalf("%d lines:\n%s", p.Lines(), drawn(p))
-	}
+	expect.Must(t, p.Lines() == 4+2*foldMembers+2, "%d lines:\n%s", p.Lines(), drawn(p))
 	do(t, p, "top", "fold-all", "fold-all")
 	expect.Must(t, p.Lines() <= foldMost+foldMembers, "%d lines are open", p.Lines())
 }
@@ -150,9 +125,7 @@ func TestALargeDocumentStartsFolded(t *testing.T) {
 func TestWhatIsNoJSONIsShownAsText(t *testing.T) {
 	for _, raw := range []string{`{`, `{"a":1}x`, "", "\x1b[31m", "[1,]", strings.Repeat("[", 20_000)} {
 		p := docPage(60, 10, raw)
-		if p.Do("fold") || p.Do("open") || strings.Contains(drawn(p), "\x1b") {
-			t.Errorf("%.20q:\n%s", raw, drawn(p))
-		}
+		expect.True(t, !p.Do("fold") && !p.Do("open") && !strings.Contains(drawn(p), "\x1b"), "%.20q:\n%s", raw, drawn(p))
 	}
 }
 
@@ -160,9 +133,7 @@ func TestDeepNestingStaysReadable(t *testing.T) {
 	p := docPage(40, 10, strings.Repeat(`{"k":[`, 60)+`"end"`+strings.Repeat(`]}`, 60))
 	do(t, p, "fold-all")
 	p.Find("end")
-	if p.Row() != `"end"` || !strings.Contains(drawn(p), `"end"`) {
-		t.Errorf("on %s:\n%s", p.Row(), drawn(p))
-	}
+	expect.True(t, p.Row() == `"end"` && strings.Contains(drawn(p), `"end"`), "on %s:\n%s", p.Row(), drawn(p))
 }
 
 // The lines of a document that is wholly open are the document.
@@ -186,9 +157,7 @@ func FuzzFolds(f *testing.F) {
 		}
 		want := core.Raw(data).Clone()
 		expect.No(t, want.Compact())
-		if len(want) < foldPreview && b.String() != string(want) {
-			t.Fatalf("lines %q of %q", b.String(), want)
-		}
+		expect.Must(t, len(want) >= foldPreview || b.String() == string(want), "lines %q of %q", b.String(), want)
 		p := docPage(30, 8, string(data))
 		for _, a := range []string{"down", "fold", "down", "fold-all", "bottom", "fold", "next-match", "up", "open"} {
 			p.Do(a)

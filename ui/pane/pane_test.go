@@ -220,8 +220,7 @@ func TestWideTextKeepsTheShapeOfTables(t *testing.T) {
 		var p Page
 		p.Resize(78, 10)
 		p.Set([]Para{{Text: row, Wide: wide}})
-		if one := p.Lines() == 1; one != wide {
-			t.Errorf("wide %v: %d lines", wide, p.Lines())
-		}
+		one := p.Lines() == 1
+		expect.True(t, one == wide, "wide %v: %d lines", wide, p.Lines())
 	}
 }

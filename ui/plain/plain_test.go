@@ -151,9 +151,8 @@ func (d *desk) ends(code int) {
 	select {
 	case err := <-d.over:
 		var exit *command.ExitError
-		if errors.As(err, &exit) != (code != 0) || exit != nil && exit.Code != code {
-			d.t.Errorf("at the end of the input: %v, want the code %d", exit, code)
-		}
+		expect.True(d.t, errors.As(err, &exit) == (code != 0) && (exit == nil || exit.Code == code),
+			"at the end of the input: %v, want the code %d", exit, code)
 	case <-time.After(2 * time.Minute):
 		d.t.Fatal("it goes on after the end of the input")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"swarmdeck/expect"
 )
 
 func FuzzLinesAreHarmless(f *testing.F) {
@@ -16,9 +18,8 @@ func FuzzLinesAreHarmless(f *testing.F) {
 		var out bytes.Buffer
 		w := &writer{out: &out}
 		w.line("agent %s; state: %s", text, text)
-		if n := strings.Count(out.String(), "\n"); n != 1 {
-			t.Fatalf("one line became %d: %q", n, out.String())
-		}
+		n := strings.Count(out.String(), "\n")
+		expect.Must(t, n == 1, "one line became %d: %q", n, out.String())
 		w.block(text, text)
 		w.block("args", text)
 		for _, r := range out.String() {
@@ -26,8 +27,6 @@ func FuzzLinesAreHarmless(f *testing.F) {
 				t.Fatalf("%U in %q", r, out.String())
 			}
 		}
-		if !utf8.Valid(out.Bytes()) {
-			t.Fatalf("no UTF-8: %q", out.String())
-		}
+		expect.Must(t, utf8.Valid(out.Bytes()), "no UTF-8: %q", out.String())
 	})
 }

@@ -59,9 +59,8 @@ func TestAnyDrawingKeepsTheRowsWhole(t *testing.T) {
 		for y, row := range c.Roles() {
 			expect.Must(t, len(row) <= c.W(), "roles of row %d are %d long on %d", y, len(row), c.W())
 		}
-		if x, y, ok := c.Cursor(); ok && !c.Bounds().Contains(x, y) {
-			t.Fatalf("cursor at %d,%d", x, y)
-		}
+		x, y, ok := c.Cursor()
+		expect.Must(t, !ok || c.Bounds().Contains(x, y), "cursor at %d,%d", x, y)
 	}
 }
 
@@ -97,13 +96,11 @@ func TestStatesHaveASignAndAWord(t *testing.T) {
 	for _, word := range strings.Fields("idle running queued open paused blocked succeeded failed cancelled offline timed_out stopped") {
 		for _, g := range []*screen.Glyphs{screen.Unicode(), screen.ASCII()} {
 			label := g.Label(word)
-			if !strings.HasSuffix(label, " "+word) || strings.HasPrefix(label, screen.Unknown.Glyph(g)+" ") && word != "cancelled" {
-				t.Errorf("%s is labelled %q", word, label)
-			}
+			expect.True(t, strings.HasSuffix(label, " "+word) && (!strings.HasPrefix(label, screen.Unknown.Glyph(g)+" ") || word == "cancelled"),
+				"%s is labelled %q", word, label)
 			sign := strings.TrimSuffix(label, " "+word)
-			if other, twice := seen[sign]; twice && other != word {
-				t.Errorf("%s and %s share the sign %q", word, other, sign)
-			}
+			other, twice := seen[sign]
+			expect.True(t, !twice || other == word, "%s and %s share the sign %q", word, other, sign)
 			seen[sign] = word
 		}
 	}

@@ -19,9 +19,8 @@ func TestALinkIsOpenedByItsCellsOnly(t *testing.T) {
 	out := c.Render(theme())
 	want := "see \x1b]8;;https://x.example/a?b=1&c=2\x1b\\docs\x1b]8;;\x1b\\ now"
 	expect.True(t, strings.Split(out, "\n")[0] == want, "got  %q\nwant %q", out, want)
-	if c.LinkAt(5, 1) != "" || c.LinkAt(6, 1) != "https://x.example/a?b=1&c=2" {
-		t.Errorf("drawn over, the cells open %q and %q", c.LinkAt(5, 1), c.LinkAt(6, 1))
-	}
+	expect.True(t, c.LinkAt(5, 1) == "" && c.LinkAt(6, 1) == "https://x.example/a?b=1&c=2",
+		"drawn over, the cells open %q and %q", c.LinkAt(5, 1), c.LinkAt(6, 1))
 	buf := uv.NewScreenBuffer(12, 2)
 	uv.NewStyledString(out).Draw(buf, buf.Bounds())
 	for x := range 12 {

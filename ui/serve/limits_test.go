@@ -76,9 +76,8 @@ func newGate(t *testing.T, o serve.Options, d serve.Door) *gate {
 	d.Refused = func(why serve.Refusal, from string) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		if g.refused[why]++; from != "127.0.0.1" && from != "127.0.0.2" {
-			t.Errorf("refused %s", from)
-		}
+		g.refused[why]++
+		expect.True(t, from == "127.0.0.1" || from == "127.0.0.2", "refused %s", from)
 	}
 	d.Crowded = func(who serve.Who, why error) {
 		g.mu.Lock()
@@ -146,9 +145,8 @@ func (g *gate) stay(c *gossh.Client, terminal bool) (*gossh.Session, *bytes.Buff
 		expect.No(g.t, s.RequestPty("xterm", 24, 80, nil))
 	}
 	expect.No(g.t, s.Start("stay"))
-	if _, err := io.ReadFull(out, make([]byte, 4)); err != nil {
-		g.t.Fatal(err, told.String())
-	}
+	_, err := io.ReadFull(out, make([]byte, 4))
+	expect.Must(g.t, err == nil, "%v %v", err, told.String())
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	return s, &told
 }
@@ -208,9 +206,7 @@ func TestWhoFailsTooOftenIsTurnedAwayUnheard(t *testing.T) {
 	for i := range 8 {
 		_, err := g.dial("127.0.0.2", stranger)
 		expect.Must(t, err != nil, "a stranger was let in")
-		if i == 7 && !strings.Contains(err.Error(), "try again in a minute") {
-			t.Errorf("the eighth was told %v", err)
-		}
+		expect.True(t, i != 7 || strings.Contains(err.Error(), "try again in a minute"), "the eighth was told %v", err)
 		n := i + 1 // its connection is closed a moment after it was told
 		expect.Await(t, "count of it", func() bool { return g.count(serve.NoKey)+g.count(serve.TooOften) >= n })
 	}
@@ -284,9 +280,8 @@ func TestAnEngineThatDoesNotAnswerIsNamed(t *testing.T) {
 	defer l.Close()
 	conn := expect.Of(serve.Dial(t.Context(), path))(t)
 	_, err := serve.Attach(t.Context(), conn, serve.Attachment{Line: "task list", Stdout: io.Discard, Stderr: io.Discard, Patience: 200 * time.Millisecond})
-	if !errors.Is(err, serve.ErrSilent) || errors.Is(err, serve.ErrGone) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
-		t.Error(err)
-	}
+	expect.True(t, errors.Is(err, serve.ErrSilent) && !errors.Is(err, serve.ErrGone) && strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())),
+		"%v", err)
 }
 
 // TestAnInterruptIsHeededThoughTheEngineIsNot has an engine whose command

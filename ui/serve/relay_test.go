@@ -316,11 +316,10 @@ func TestTheOwnersEndIsWhatAnEnginesIs(t *testing.T) {
 	})
 	s, out, _ := p.session()
 	expect.No(t, s.Start("x"))
-	local := make(chan error, 1)
-	go func() {
+	local := expect.Later(func() error {
 		_, err := p.socket.attach(t.Context(), serve.Attachment{Line: "x"})
-		local <- err
-	}()
+		return err
+	})
 	<-begun
 	<-begun
 	_ = p.owner.Close()

@@ -82,12 +82,11 @@ func TestAFailureInOneSessionEndsNoOther(t *testing.T) {
 		return 0
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan int)
-	go func() {
+	ended := expect.Later(func() int {
 		code, err := r.attach(ctx, serve.Attachment{Line: "wait"})
 		expect.Is(t, err, nil)
-		ended <- code
-	}()
+		return code
+	})
 	<-block
 	var errs bytes.Buffer
 	if code, err := r.attach(t.Context(), serve.Attachment{Line: "panic", Stderr: &errs}); code != 1 || err != nil || !strings.Contains(errs.String(), "failed inside") {

@@ -27,9 +27,8 @@ func TestCurves(t *testing.T) {
 		q := r.do("entity.query", obj{"entity_id": "line_1"})
 		expect.True(r, q.number("properties.length") == 5 && q.text("hash") != "", "queried %v", q)
 		page := r.do("entity.list", obj{"limit": 2, "offset": 1})
-		if page.number("total_count") != 5 || len(page.list("entities")) != 2 || page.objects("entities")[0].text("entity_id") != "point_2" {
-			r.Errorf("page %v, want the second and third of 5", page)
-		}
+		expect.True(r, page.number("total_count") == 5 && len(page.list("entities")) == 2 && page.objects("entities")[0].text("entity_id") == "point_2",
+			"page %v, want the second and third of 5", page)
 		lines := r.do("entity.list", obj{"filter_type": "line"})
 		expect.True(r, lines.number("total_count") == 1, "lines %v, want one", lines)
 		up := r.do("entity.update", obj{"entity_id": "circle_1", "radius": 3})

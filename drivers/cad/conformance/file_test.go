@@ -53,9 +53,8 @@ func TestFilesOfFacets(t *testing.T) {
 		archive := expect.Of(zip.NewReader(bytes.NewReader(z), int64(len(z))))(r)
 		model := expect.Of(archive.Open("3D/3dmodel.model"))(r)
 		text, err := io.ReadAll(model)
-		if err != nil || strings.Count(string(text), "<object ") != 2 || !strings.Contains(string(text), `unit="millimeter"`) {
-			r.Errorf("3MF: %d bytes, %v, want two objects in millimetres", len(text), err)
-		}
+		expect.True(r, err == nil && strings.Count(string(text), "<object ") == 2 && strings.Contains(string(text), `unit="millimeter"`),
+			"3MF: %d bytes, %v, want two objects in millimetres", len(text), err)
 		for _, view := range []string{"top", "front", "right", "isometric"} {
 			d := xml.NewDecoder(bytes.NewReader(r.export("both.svg", obj{"view": view})))
 			lines := 0
@@ -84,9 +83,8 @@ func (r *rig) reread(data []byte, name string, volumes map[string]float64, relat
 	expect.Must(r, len(solids) == len(volumes), "%s: FreeCAD reads %d solids, want %d", name, len(solids), len(volumes))
 	for _, s := range solids {
 		want, known := volumes[s.text("name")]
-		if !known || s.at("topology.is_closed") != true || s.at("topology.is_manifold") != true {
-			r.Errorf("%s: solid %q, %v, want one of %v, closed and manifold", name, s.text("name"), s["topology"], volumes)
-		}
+		expect.True(r, known && s.at("topology.is_closed") == true && s.at("topology.is_manifold") == true,
+			"%s: solid %q, %v, want one of %v, closed and manifold", name, s.text("name"), s["topology"], volumes)
 		r.near(name+": volume of "+s.text("name"), s.number("volume"), want, relative*want)
 	}
 }

@@ -20,9 +20,8 @@ var required = []string{
 func TestHelloTellsWhatTheKernelCan(t *testing.T) {
 	onEach(t, func(r *rig) {
 		o := r.do("system.hello", nil)
-		if o.text("kernel") != r.name || o.at("exact") != (r.name == env.OCCT) || o.text("kernel_version") == "" {
-			r.Errorf("kernel %v %v, exact %v, want %s", o["kernel"], o["kernel_version"], o["exact"], r.name)
-		}
+		expect.True(r, o.text("kernel") == r.name && o.at("exact") == (r.name == env.OCCT) && o.text("kernel_version") != "",
+			"kernel %v %v, exact %v, want %s", o["kernel"], o["kernel_version"], o["exact"], r.name)
 		offered.Store(r.name, o.list("methods"))
 		for _, m := range required {
 			expect.True(r, slices.Contains(o.list("methods"), any(m)), "method %s is missing", m)

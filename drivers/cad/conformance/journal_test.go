@@ -34,9 +34,8 @@ func TestJournalsReplayOnFreeCADToo(t *testing.T) {
 			before, after := a.do("entity.list", nil).objects("entities"), b.do("entity.list", nil).objects("entities")
 			expect.Must(t, len(before) == 4 && len(after) == len(before), "%d entities before, %d after", len(before), len(after))
 			for i := range before {
-				if before[i].text("hash") != after[i].text("hash") || before[i].text("entity_id") != after[i].text("entity_id") {
-					t.Errorf("before %v, after %v", before[i], after[i])
-				}
+				expect.True(t, before[i].text("hash") == after[i].text("hash") && before[i].text("entity_id") == after[i].text("entity_id"),
+					"before %v, after %v", before[i], after[i])
 			}
 			m := b.do("measure.mass", obj{"entity_id": "pin"})
 			b.near("volume on the other kernel", m.number("volume"), pin, b.relative*pin)

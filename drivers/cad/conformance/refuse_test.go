@@ -78,9 +78,8 @@ func TestParametersGoByName(t *testing.T) {
 		for _, params := range []any{[]int{1}, "box", 7} {
 			err := r.conn.Call(context.Background(), "solid.primitive", params, nil)
 			var refused *jsonrpc.Error
-			if !errors.As(err, &refused) || env.Code(refused.Code) != env.InvalidParameter && env.Code(refused.Code) != env.InvalidRequest {
-				r.Errorf("params %v: %v, want a refusal", params, err)
-			}
+			expect.True(r, errors.As(err, &refused) && (env.Code(refused.Code) == env.InvalidParameter || env.Code(refused.Code) == env.InvalidRequest),
+				"params %v: %v, want a refusal", params, err)
 		}
 	})
 }

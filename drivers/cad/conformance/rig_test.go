@@ -205,9 +205,8 @@ func (r *rig) try(method string, params obj) (obj, *env.Error) {
 		return nil, e
 	}
 	expect.No(r, err)
-	if answer.Status != "success" || answer.Metadata.Operation != method || answer.Metadata.Millis == nil {
-		r.Fatalf("%s: status %q, metadata %+v", method, answer.Status, answer.Metadata)
-	}
+	expect.Must(r, answer.Status == "success" && answer.Metadata.Operation == method && answer.Metadata.Millis != nil,
+		"%s: status %q, metadata %+v", method, answer.Status, answer.Metadata)
 	if answer.Metadata.Entry != nil {
 		r.entries = append(r.entries, answer.Metadata.Entry)
 	}

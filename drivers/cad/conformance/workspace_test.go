@@ -86,9 +86,8 @@ func TestWorkspacesMerge(t *testing.T) {
 func (r *rig) conflict(m obj, kind, id string) obj {
 	r.Helper()
 	all := m.objects("conflicts")
-	if m.text("merge_result") != "has_conflicts" || len(all) != 1 || all[0].text("conflict_type") != kind || all[0].text("entity_id") != id {
-		r.Fatalf("merge %v, want one conflict %s of %s", m, kind, id)
-	}
+	expect.Must(r, m.text("merge_result") == "has_conflicts" && len(all) == 1 && all[0].text("conflict_type") == kind && all[0].text("entity_id") == id,
+		"merge %v, want one conflict %s of %s", m, kind, id)
 	return all[0]
 }
 
@@ -121,9 +120,8 @@ func TestOverlapsAreConflicts(t *testing.T) {
 			resolve(c.name, c.strategy, c.merged)
 			s := r.do("workspace.status", nil)
 			r.near(c.name+": volume", s.number("volume"), c.volume, 1e-3)
-			if s.number("entities.solid") != c.count || len(s.list("conflicts")) != 0 {
-				r.Errorf("%s: %v, want %g solids and nothing open", c.name, s, c.count)
-			}
+			expect.True(r, s.number("entities.solid") == c.count && len(s.list("conflicts")) == 0,
+				"%s: %v, want %g solids and nothing open", c.name, s, c.count)
 			for _, e := range r.own("entity.list", nil).objects("entities") {
 				r.own("entity.delete", obj{"entity_id": e.text("entity_id")})
 			}
@@ -177,8 +175,7 @@ func TestAHundredEntitiesMergeInTime(t *testing.T) {
 			r.own("solid.primitive", obj{"workspace_id": "work", "primitive_type": "cylinder", "radius": 1, "height": 5, "axis_point": []float64{float64(i%10) * 3, float64(i/10) * 3, 0}})
 		}
 		m := r.merge("work")
-		if len(m.list("entities_added")) != 100 || m.text("merge_result") != "success" {
-			r.Errorf("%d added, %v", len(m.list("entities_added")), m["merge_result"])
-		}
+		expect.True(r, len(m.list("entities_added")) == 100 && m.text("merge_result") == "success",
+			"%d added, %v", len(m.list("entities_added")), m["merge_result"])
 	})
 }

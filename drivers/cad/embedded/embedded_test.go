@@ -70,9 +70,8 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 	} {
 		facts, err := k.Build(t.Context(), shape(t, tt.recipe), nil)
 		expect.No(t, err, tt.name)
-		if math.Abs(facts.Volume-tt.want) > 1e-3*tt.want || !facts.Topology.Closed || facts.Tolerance <= 0 || facts.Tolerance > 0.03 {
-			t.Errorf("%s: %+v, want %g mm³", tt.name, facts, tt.want)
-		}
+		expect.True(t, math.Abs(facts.Volume-tt.want) <= 1e-3*tt.want && facts.Topology.Closed && facts.Tolerance > 0 && facts.Tolerance <= 0.03,
+			"%s: %+v, want %g mm³", tt.name, facts, tt.want)
 	}
 }
 
@@ -105,9 +104,8 @@ func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
 		expect.Of(k.Build(ctx, s, nil))(t)
 	}
 	o, err := k.Overlap(ctx, a.Hash, b.Hash)
-	if err != nil || o == nil || math.Abs(o.Volume-1) > 1e-9 || o.Bounds != (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}) {
-		t.Errorf("%+v, %v", o, err)
-	}
+	expect.True(t, err == nil && o != nil && math.Abs(o.Volume-1) <= 1e-9 && o.Bounds == (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}),
+		"%+v, %v", o, err)
 	m, tolerance, err := k.Mesh(ctx, a.Hash, 1)
 	expect.True(t, err == nil && tolerance == 0 && len(m.Triangles) == 12 && math.Abs(m.Properties().Volume-8) <= 1e-9, "%+v, %g, %v", m, tolerance, err)
 	var file bytes.Buffer

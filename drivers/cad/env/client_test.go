@@ -67,9 +67,8 @@ func connect(t testing.TB, e *env.Env, dir string) *client {
 	t.Cleanup(func() {
 		in.Close()
 		go io.Copy(io.Discard, out)
-		if err := <-c.done; err != nil && !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("Serve: %v", err)
-		}
+		err := <-c.done
+		expect.True(t, err == nil || errors.Is(err, io.ErrClosedPipe), "Serve: %v", err)
 		cancel()
 	})
 	return c
@@ -153,9 +152,8 @@ func (c *client) fails(code env.Code, field, method, params string) *env.Error {
 	if r.Error == nil {
 		c.t.Fatalf("%s %.300s succeeded: %v", method, params, r.Result.Data)
 	}
-	if r.Error.Code != code || r.Error.Data.Field != field || r.Error.Data.Name == "" {
-		c.t.Errorf("%s %.300s: code %d, field %q, %+v; want code %d, field %q", method, params, r.Error.Code, r.Error.Data.Field, r.Error, code, field)
-	}
+	expect.True(c.t, r.Error.Code == code && r.Error.Data.Field == field && r.Error.Data.Name != "",
+		"%s %.300s: code %d, field %q, %+v; want code %d, field %q", method, params, r.Error.Code, r.Error.Data.Field, r.Error, code, field)
 	return r.Error
 }
 

@@ -46,9 +46,8 @@ func TestMessagesThatAreNone(t *testing.T) {
 	} {
 		c.send(tt.line)
 		r := c.receive()
-		if r.Error == nil || r.Error.Code != tt.code || string(r.ID) != tt.id {
-			t.Errorf("%.80s: %+v, id %s; want %d, id %s", tt.line, r.Error, r.ID, tt.code, tt.id)
-		}
+		expect.True(t, r.Error != nil && r.Error.Code == tt.code && string(r.ID) == tt.id,
+			"%.80s: %+v, id %s; want %d, id %s", tt.line, r.Error, r.ID, tt.code, tt.id)
 	}
 	after := c.state("main")
 	expect.True(t, after == before, "something changed:\n%s\n%s", before, after)

@@ -219,13 +219,11 @@ func Test3MFHoldsEveryPartByName(t *testing.T) {
 		} `xml:"build>item"`
 	}
 	expect.No(t, xml.NewDecoder(file).Decode(&model))
-	if model.Unit != "millimeter" || len(model.Objects) != len(parts) || len(model.Items) != len(parts) {
-		t.Fatalf("unit %s, %d objects, %d items", model.Unit, len(model.Objects), len(model.Items))
-	}
+	expect.Must(t, model.Unit == "millimeter" && len(model.Objects) == len(parts) && len(model.Items) == len(parts),
+		"unit %s, %d objects, %d items", model.Unit, len(model.Objects), len(model.Items))
 	for i, o := range model.Objects {
-		if o.Name != parts[i].Name || len(o.Triangles) != len(parts[i].Mesh.Triangles) || len(o.Vertices) != len(parts[i].Mesh.Vertices) {
-			t.Errorf("object %q has %d triangles, want %q with %d", o.Name, len(o.Triangles), parts[i].Name, len(parts[i].Mesh.Triangles))
-		}
+		expect.True(t, o.Name == parts[i].Name && len(o.Triangles) == len(parts[i].Mesh.Triangles) && len(o.Vertices) == len(parts[i].Mesh.Vertices),
+			"object %q has %d triangles, want %q with %d", o.Name, len(o.Triangles), parts[i].Name, len(parts[i].Mesh.Triangles))
 	}
 	expect.True(t, bytes.Equal(written(t, format.Write3MF, parts...), data), "the same parts give different bytes")
 }
@@ -330,9 +328,7 @@ func TestSVGDrawsEachEdgeOnce(t *testing.T) {
 		}
 		expect.No(t, xml.Unmarshal(out.Bytes(), &drawing))
 		expect.Is(t, [2]strokes{strokesOf(drawing.Paths[1].D), strokesOf(drawing.Paths[0].D)}, want, view, "visible and hidden are")
-		if view == format.Top && drawing.Width != "110mm" {
-			t.Errorf("a plate of 100 mm is drawn %s wide", drawing.Width)
-		}
+		expect.True(t, view != format.Top || drawing.Width == "110mm", "a plate of 100 mm is drawn %s wide", drawing.Width)
 	}
 }
 

@@ -26,9 +26,7 @@ func TestFilesReadBack(t *testing.T) {
 			expect.No(t, k.Export(t.Context(), w, parts, env.ExportOptions{Format: kind}), kind)
 		}
 		// OpenCASCADE orders names in IGES by their addresses.
-		if kind != "IGES" && !bytes.Equal(file.Bytes(), again.Bytes()) {
-			t.Errorf("%s: the same parts give different bytes", kind)
-		}
+		expect.True(t, kind == "IGES" || bytes.Equal(file.Bytes(), again.Bytes()), "%s: the same parts give different bytes", kind)
 		found, err := k.Import(t.Context(), &file, kind)
 		expect.Must(t, err == nil && len(found) == 2, "%s: %d solids, %v", kind, len(found), err)
 		for i, one := range found {
@@ -56,9 +54,8 @@ func TestFacetedFilesStayFacets(t *testing.T) {
 		s := expect.Of(env.NewShape(&env.Import{Format: kind}, strings.Repeat("b", 64)))(t)
 		f := expect.Of(k.Build(t.Context(), s, found[0].Blob))(t)
 		near(t, kind+": volume", f.Volume, 4000*math.Pi, 0.02)
-		if f.Topology.Faces > 60 || !f.Topology.Closed || (kind == "JSON") != (f.Tolerance == 0.05) {
-			t.Errorf("%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
-		}
+		expect.True(t, f.Topology.Faces <= 60 && f.Topology.Closed && (kind == "JSON") == (f.Tolerance == 0.05),
+			"%s: %+v, want two flat ends and a strip of facets, with what tolerance the file tells", kind, f)
 	}
 	for _, kind := range []string{"3MF", "SVG"} {
 		var file bytes.Buffer
@@ -76,9 +73,8 @@ func TestSTEPOfFacetsTellsItsTolerance(t *testing.T) {
 	var file bytes.Buffer
 	expect.No(t, format.WriteSTEP(t.Context(), &file, []format.Part{{Name: "drill", Mesh: m, Tolerance: kept}}))
 	found, err := k.Import(t.Context(), &file, "STEP")
-	if err != nil || len(found) != 1 || found[0].Name != "drill" || found[0].Tolerance != 0.02 {
-		t.Fatalf("%+v, %v, want one solid named drill with tolerance 0.02", found, err)
-	}
+	expect.Must(t, err == nil && len(found) == 1 && found[0].Name == "drill" && found[0].Tolerance == 0.02,
+		"%+v, %v, want one solid named drill with tolerance 0.02", found, err)
 }
 
 func TestBadFilesAreRefused(t *testing.T) {

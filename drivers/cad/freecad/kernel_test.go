@@ -52,9 +52,8 @@ func refused(t testing.TB, err error, code env.Code, field string) *env.Error {
 	t.Helper()
 	var e *env.Error
 	expect.Must(t, errors.As(err, &e), "error %v, want one with code %d", err, code)
-	if e.Code != code || e.Data.Field != field || e.Data.Suggestion == "" || e.Data.Name == "" {
-		t.Errorf("refusal %d of field %q, suggestion %q (%v), want %d of %q with a suggestion", e.Code, e.Data.Field, e.Data.Suggestion, e, code, field)
-	}
+	expect.True(t, e.Code == code && e.Data.Field == field && e.Data.Suggestion != "" && e.Data.Name != "",
+		"refusal %d of field %q, suggestion %q (%v), want %d of %q with a suggestion", e.Code, e.Data.Field, e.Data.Suggestion, e, code, field)
 	return e
 }
 
@@ -145,9 +144,8 @@ func TestBodiesAreExact(t *testing.T) {
 		near(t, name+": volume", f.Volume, c.volume, 1e-9)
 		near(t, name+": area", f.Area, c.area, 1e-9)
 		top := f.Topology
-		if [3]int{top.Faces, top.Edges, top.Vertices} != c.topology || !top.Closed || !top.Manifold || f.Tolerance != 0 {
-			t.Errorf("%s: topology %+v, tolerance %g, want %v, closed, manifold and exact", name, top, f.Tolerance, c.topology)
-		}
+		expect.True(t, [3]int{top.Faces, top.Edges, top.Vertices} == c.topology && top.Closed && top.Manifold && f.Tolerance == 0,
+			"%s: topology %+v, tolerance %g, want %v, closed, manifold and exact", name, top, f.Tolerance, c.topology)
 	}
 }
 
@@ -328,9 +326,8 @@ func TestMeshesAreClosedAndWithinTheDeflection(t *testing.T) {
 			t.Errorf("deflection %g: kept %g, %d face numbers of %d triangles, %v", deflection, kept, len(m.Faces), len(m.Triangles), err)
 		}
 		missing := f.Volume - m.Properties().Volume
-		if missing <= 0 || missing >= before || missing > f.Area*deflection {
-			t.Errorf("deflection %g: the mesh lacks %g mm³, after %g", deflection, missing, before)
-		}
+		expect.True(t, missing > 0 && missing < before && missing <= f.Area*deflection,
+			"deflection %g: the mesh lacks %g mm³, after %g", deflection, missing, before)
 		before = missing
 	}
 	_, _, err := k.Mesh(t.Context(), ball.Hash, 1e-9)

@@ -77,9 +77,8 @@ func TestPositionsAreThoseAskedFor(t *testing.T) {
 		got, ok, err := s.Bounds(ctx)
 		expect.Must(t, err == nil && ok, "%s: %v, %v", name, ok, err)
 		for i := range 3 {
-			if math.Abs(got.Min[i]-c.want.Min[i]) > 1e-9 || math.Abs(got.Max[i]-c.want.Max[i]) > 1e-9 {
-				t.Errorf("%s lies in %v, want %v", name, got, c.want)
-			}
+			expect.True(t, math.Abs(got.Min[i]-c.want.Min[i]) <= 1e-9 && math.Abs(got.Max[i]-c.want.Max[i]) <= 1e-9,
+				"%s lies in %v, want %v", name, got, c.want)
 		}
 	}
 }

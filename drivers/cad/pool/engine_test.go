@@ -32,9 +32,8 @@ func engineOn(t testing.TB, p *Pool) *engine.Engine {
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := e.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := e.Run(ctx)
+		expect.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
 	})
 	t.Cleanup(func() {
 		stop()

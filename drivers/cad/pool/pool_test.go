@@ -82,9 +82,8 @@ func TestAProcessServesOneTenantAndOneKernel(t *testing.T) {
 	for _, at := range []cad.Site{{Tenant: "t_a"}, {Tenant: "t_b"}, {Tenant: "t_a", Kernel: "occt"}, {Tenant: "t_c"}, {Tenant: "t_a"}} {
 		w := take(t, p, at)
 		id := pid(t, w)
-		if was, ok := seen[id]; ok && was.Tenant != at.Tenant {
-			t.Errorf("%v came to the process of %v", at, was)
-		}
+		was, ok := seen[id]
+		expect.True(t, !ok || was.Tenant == at.Tenant, "%v came to the process of %v", at, was)
 		seen[id] = at
 		w.Release()
 		all, _ := p.Running()
@@ -128,12 +127,11 @@ func TestResizeEndsWhatIsTooMuchAndServesWhoWaits(t *testing.T) {
 	expect.Await(t, "the free one ends", func() bool { all, _ := p.Running(); return all == 2 })
 	a.Release()
 	expect.Await(t, "the next ends", func() bool { all, _ := p.Running(); return all == 1 })
-	got := make(chan cad.Worker)
-	go func() {
+	got := expect.Later(func() cad.Worker {
 		w, err := p.Lease(context.Background(), site("d"))
 		expect.Is(t, err, nil)
-		got <- w
-	}()
+		return w
+	})
 	expect.Await(t, "it waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
 	p.Resize(2)
 	(<-got).Release()
@@ -191,9 +189,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 		if (pid(t, next) == id) != c.stays {
 			t.Errorf("%s: the next lease has process %d, this one had %d", c.method, pid(t, next), id)
 		}
-		if !c.stays && next.Seq("a") != 0 {
-			t.Error("a fresh process is said to hold something")
-		}
+		expect.True(t, c.stays || next.Seq("a") == 0, "a fresh process is said to hold something")
 		next.Release()
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -342,9 +338,8 @@ func TestWhatCanNotBeginSaysWhy(t *testing.T) {
 		})
 		for range 2 {
 			_, err := p.Lease(t.Context(), c.at)
-			if err == nil || !strings.Contains(err.Error(), c.says) || core.AsError(err).Code != c.code {
-				t.Errorf("%s: %v, want %s %q", c.role, err, c.code, c.says)
-			}
+			expect.True(t, err != nil && strings.Contains(err.Error(), c.says) && core.AsError(err).Code == c.code,
+				"%s: %v, want %s %q", c.role, err, c.code, c.says)
 		}
 		expect.Await(t, "nothing is left", func() bool { all, _ := p.Running(); return all == 0 })
 	}

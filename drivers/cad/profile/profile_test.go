@@ -89,9 +89,8 @@ func TestFacetsStayWithinTheirTolerance(t *testing.T) {
 			area += (p[0]*q[1] - p[1]*q[0]) / 2
 		}
 		missing := s.Area() - area
-		if missing < 0 || missing > sag*s.Length() || last != 0 && missing > last {
-			t.Errorf("tolerance %v: %v mm² missing, before %v", tolerance, missing, last)
-		}
+		expect.True(t, missing >= 0 && missing <= sag*s.Length() && (last == 0 || missing <= last),
+			"tolerance %v: %v mm² missing, before %v", tolerance, missing, last)
 		last = missing
 	}
 	square := expect.Of(profile.Rectangle(pt{0, 0}, 1, 1))(t)

@@ -139,9 +139,8 @@ func TestConflictsNameThoseThatDisagreeAndChangeNothing(t *testing.T) {
 			}
 			r, err := s.Apply(t.Context(), one)
 			slices.Sort(r.Conflicts)
-			if !errors.Is(err, core.Kind(core.Conflict)) || strings.Join(r.Conflicts, " ") != c.want {
-				t.Errorf("got %v and %v, want %v", err, r.Conflicts, c.want)
-			}
+			expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Join(r.Conflicts, " ") == c.want,
+				"got %v and %v, want %v", err, r.Conflicts, c.want)
 			after, _ := s.At("c")
 			expect.True(t, after.Points[0] == before.Points[0], "a refused constraint moved c from %v to %v", before, after)
 			r = solve(t, s)
@@ -207,9 +206,8 @@ func TestEveryTypeOfConstraintHoldsAfterSolving(t *testing.T) {
 			free := solve(t, s).DegreesOfFreedom
 			demand(t, s, c.demand)
 			r := solve(t, s)
-			if !r.Solved || len(r.Redundant) != 0 || free-r.DegreesOfFreedom != c.takes {
-				t.Errorf("took %d degrees of freedom, want %d: %+v", free-r.DegreesOfFreedom, c.takes, r)
-			}
+			expect.True(t, r.Solved && len(r.Redundant) == 0 && free-r.DegreesOfFreedom == c.takes,
+				"took %d degrees of freedom, want %d: %+v", free-r.DegreesOfFreedom, c.takes, r)
 			off, err := s.Error(s.Constraints()[0].ID)
 			expect.True(t, err == nil && off <= 1e-8, "it is off by %v, %v", off, err)
 		})

@@ -57,9 +57,7 @@ func (r *rig) fill(by core.Caller, seed uint64, n int) *source {
 	for range n {
 		e := expect.Of(s.event())(r.t)
 		if _, err := r.Emit(r.t.Context(), by, e); err != nil {
-			if core.AsError(err).Code != core.Conflict {
-				r.t.Fatalf("%s: %v", e.JSON(), err)
-			}
+			expect.Must(r.t, core.AsError(err).Code == core.Conflict, "%s: %v", e.JSON(), err)
 			continue
 		}
 		s.ids = append(s.ids, e.EventID)
@@ -126,14 +124,12 @@ func TestRecordsComeBackFromEveryFormatAsTheyWere(t *testing.T) {
 				to := r.tenant()
 				got, err := r.Import(t.Context(), to, name, dest)
 				expect.Must(t, err == nil && got.New == done.Events && got.Events == done.Events, "%s: %+v of %+v: %v", name, got, done, err)
-				if now := r.dump(to.Tenant); now != want {
-					t.Errorf("%s: another record:\n%s", name, firstDifference(want, now))
-				}
+				now := r.dump(to.Tenant)
+				expect.True(t, now == want, "%s: another record:\n%s", name, firstDifference(want, now))
 				again, err := r.Import(t.Context(), to, name, dest)
 				expect.True(t, err == nil && again.New == 0 && again.Events == done.Events, "%s: imported twice: %+v %v", name, again, err)
-				if now := r.dump(to.Tenant); now != want {
-					t.Errorf("%s: importing twice changed something:\n%s", name, firstDifference(want, now))
-				}
+				now = r.dump(to.Tenant)
+				expect.True(t, now == want, "%s: importing twice changed something:\n%s", name, firstDifference(want, now))
 			}
 		})
 	}
@@ -163,9 +159,8 @@ func FuzzRoundTrip(f *testing.F) {
 			expect.Of(r.Export(t.Context(), by.Tenant, name, dest))(r.t)
 			by = r.tenant()
 			expect.Of(r.Import(t.Context(), by, name, dest))(r.t)
-			if now := r.lines(by.Tenant); now != want {
-				t.Fatalf("%s: another record:\n%s", name, firstDifference(want, now))
-			}
+			now := r.lines(by.Tenant)
+			expect.Must(t, now == want, "%s: another record:\n%s", name, firstDifference(want, now))
 		}
 	})
 }
@@ -190,9 +185,8 @@ func TestADamagedRecordIsRefusedWholeOrIsTheSame(t *testing.T) {
 			to := r.tenant()
 			_, err := r.Import(t.Context(), to, name, dest)
 			if err == nil {
-				if now := r.lines(to.Tenant); now != want {
-					t.Fatalf("%s: another record was taken in:\n%s", name, firstDifference(want, now))
-				}
+				now := r.lines(to.Tenant)
+				expect.Must(t, now == want, "%s: another record was taken in:\n%s", name, firstDifference(want, now))
 				continue
 			}
 			refused++
@@ -228,9 +222,8 @@ func TestAnImportGoesOnWhereTheRecordEnded(t *testing.T) {
 	expect.Of(r.Export(t.Context(), from.Tenant, "car", dest))(r.t)
 	second, err := r.Import(t.Context(), to, "car", dest)
 	expect.True(t, err == nil && second.New == second.Events-first.Events && second.New != 0, "%+v after %+v: %v", second, first, err)
-	if a, b := r.dump(from.Tenant), r.dump(to.Tenant); a != b {
-		t.Error(firstDifference(a, b))
-	}
+	a, b := r.dump(from.Tenant), r.dump(to.Tenant)
+	expect.True(t, a == b, "%v", firstDifference(a, b))
 }
 
 func TestRecordsThatWentDifferentWaysAreNotMixed(t *testing.T) {

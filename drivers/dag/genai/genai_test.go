@@ -82,9 +82,7 @@ history_append `
 	got := brief(events)
 	expect.True(t, strings.HasPrefix(got, want) && strings.HasSuffix(got, "\nrun_finished success") && len(events) == 10, "got\n%s\nwant\n%s", got, want)
 	for _, e := range events {
-		if e.AgentID != "forecaster" || e.SessionID != "conv-7" || e.TraceID != trace || e.RunID != trace+"/0000000000000001" {
-			t.Errorf("%s", e.JSON())
-		}
+		expect.True(t, e.AgentID == "forecaster" && e.SessionID == "conv-7" && e.TraceID == trace && e.RunID == trace+"/0000000000000001", "%s", e.JSON())
 		expect.Of(dag.Parse(e.JSON()))(t)
 	}
 	call := events[4].Body.(*dag.ToolCall)
@@ -154,9 +152,8 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"","startTimeUnixNano":1e99}]}]}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		_ = genai.Read(t.Context(), strings.NewReader(text), func(e dag.Event) error {
-			if again, err := dag.Parse(e.JSON()); err != nil || again.EventID != e.EventID {
-				t.Fatalf("%s: %v", e.JSON(), err)
-			}
+			again, err := dag.Parse(e.JSON())
+			expect.Must(t, err == nil && again.EventID == e.EventID, "%s: %v", e.JSON(), err)
 			return nil
 		})
 	})

@@ -47,9 +47,7 @@ func FuzzCells(f *testing.F) {
 			}
 			return nil
 		})
-		if err != nil && core.AsError(err).Code != core.InvalidInput {
-			t.Fatalf("%v", err)
-		}
+		expect.Must(t, err == nil || core.AsError(err).Code == core.InvalidInput, "%v", err)
 	})
 }
 

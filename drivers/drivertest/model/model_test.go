@@ -61,9 +61,8 @@ func TestEveryFormatPlaysTheScript(t *testing.T) {
 			}
 			_, out := post(t, s, path, first)
 			joined := strings.NewReplacer("\n", "", "data: ", "", `\"`, `"`).Replace(out)
-			if !strings.Contains(joined, "ls") || !strings.Contains(joined, "call_") && name != "generateContent" {
-				t.Errorf("%s (stream %v): no call in %s", name, live, out)
-			}
+			expect.True(t, strings.Contains(joined, "ls") && (strings.Contains(joined, "call_") || name == "generateContent"),
+				"%s (stream %v): no call in %s", name, live, out)
 			_, out = post(t, s, path, second)
 			expect.True(t, strings.Contains(out, "FINAL: the t"), "%s (stream %v): no end in %s", name, live, out)
 			expect.Is(t, live, bytes.Contains([]byte(out), []byte("data: ")), name, "stream", out)

@@ -64,9 +64,7 @@ func talk(t *testing.T, o lfs.Objects, parts ...string) string {
 	var out bytes.Buffer
 	expect.No(t, o.Serve(strings.NewReader(said(append(append([]string{}, hello...), parts...)...)), &out))
 	answer, ok := strings.CutPrefix(out.String(), said("git-filter-server\n", "version=2\n", "", "capability=clean\n", "capability=smudge\n", ""))
-	if !ok {
-		t.Fatalf("%q", out.String())
-	}
+	expect.Must(t, ok, "%q", out.String())
 	return answer
 }
 

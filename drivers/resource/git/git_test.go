@@ -71,9 +71,7 @@ func (p place) kept(id string) (dag.Resource, dag.Snapshot) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
+	expect.Must(t, err == nil || os.IsNotExist(err), "%v", err)
 	return string(data)
 }
 
@@ -256,9 +254,7 @@ func TestAKilledRestoreIsBroughtToItsEnd(t *testing.T) {
 		cmd.Env = append(os.Environ(), victim+"=1")
 		_ = cmd.Run()
 		end()
-		if _, err := os.Lstat(dest); err == nil && read(t, filepath.Join(dest, "a")) != "changed" {
-			t.Errorf("%d: half a worktree", i)
-		}
+		expect.True(t, expect.Fault(os.Lstat(dest)) != nil || read(t, filepath.Join(dest, "a")) == "changed", "%d: half a worktree", i)
 		// A git that the killed one began may be at work for a moment yet: like
 		// the controller, this tries again.
 		expect.Await(t, id+" is restored", func() bool { _, err := p.d.Restore(t.Context(), tenant, id, snap, r, dest); return err == nil })

@@ -178,9 +178,8 @@ func TestMergeGoesThreeWays(t *testing.T) {
 				t.Errorf("merging again: %s", told(again))
 			}
 			for _, k := range o.Conflicts {
-				if k.Description == "" || k.Source != "ws" || k.Target != Main || k.SourceHash == "" && k.TargetHash == "" {
-					t.Errorf("conflict %+v says too little", k)
-				}
+				expect.True(t, k.Description != "" && k.Source == "ws" && k.Target == Main && (k.SourceHash != "" || k.TargetHash != ""),
+					"conflict %+v says too little", k)
 			}
 		})
 	}
@@ -237,9 +236,8 @@ func TestResolveDecidesAsNamed(t *testing.T) {
 			if len(o.Conflicts) > 0 {
 				return
 			}
-			if again := merge(t, ws, main); !again.Change.Empty() || len(again.Conflicts) > 0 {
-				t.Errorf("merging again: %s", told(again))
-			}
+			again := merge(t, ws, main)
+			expect.True(t, again.Change.Empty() && len(again.Conflicts) == 0, "merging again: %s", told(again))
 		})
 	}
 }
@@ -284,9 +282,8 @@ func TestResolveRefuses(t *testing.T) {
 		{"bad name", "entity_id", Resolution{EntityID: "a", Strategy: ManualMerge, Merged: core.Raw(`{"operation":"keep_both","entity_id":"../t"}`)}, core.InvalidInput},
 	} {
 		_, err := Resolve(ws, main, c.r, &rulers{})
-		if err == nil || !strings.Contains(err.Error(), c.says) || core.AsError(err).Code != c.code {
-			t.Errorf("%s: %v, want %s about %q", c.name, err, c.code, c.says)
-		}
+		expect.True(t, err != nil && strings.Contains(err.Error(), c.says) && core.AsError(err).Code == c.code,
+			"%s: %v, want %s about %q", c.name, err, c.code, c.says)
 	}
 	boom := errors.New("the kernel is lost")
 	for _, op := range []string{"union", "subtract"} {

@@ -140,9 +140,8 @@ func (o *world) merge() {
 	o.checkMerge(source, target, before, theirs, m)
 	again, err := Merge(source, target, &rulers{})
 	lost := slices.ContainsFunc(m.Conflicts, func(c Conflict) bool { return !slices.Contains(again.Conflicts, c) })
-	if err != nil || lost || len(again.Change.Put)+len(again.Change.Removed) > 0 {
-		o.t.Fatalf("merging again: %s (%v)\nfirst: %s", told(again), err, told(m))
-	}
+	expect.Must(o.t, err == nil && !lost && len(again.Change.Put)+len(again.Change.Removed) == 0,
+		"merging again: %s (%v)\nfirst: %s", told(again), err, told(m))
 	for range 10 {
 		o.resolveOne(source, target)
 	}
@@ -171,9 +170,8 @@ func (o *world) checkMerge(source, target *Workspace, before map[string]Entity, 
 				}
 				return ok
 			}
-			if !from(func(id string) Entity { return before[id] }) && !from(func(id string) Entity { s, _ := source.Entity(id); return s }) {
-				o.t.Fatalf("constraint %s holds what it was not solved for", e.ID)
-			}
+			expect.Must(o.t, from(func(id string) Entity { return before[id] }) || from(func(id string) Entity { s, _ := source.Entity(id); return s }),
+				"constraint %s holds what it was not solved for", e.ID)
 		}
 	}
 	for e := range source.All() { // two of one id that never met
@@ -214,9 +212,8 @@ func (o *world) resolveOne(source, target *Workspace) {
 	out.Change.Method = "workspace.resolve_conflict"
 	o.commit(target, out.Change)
 	for _, c := range out.Conflicts {
-		if c.EntityID == id && !slices.ContainsFunc(out.Change.Conflicts, func(n Conflict) bool { return n == c }) {
-			o.t.Fatalf("%s of %s left %v open", r.Strategy, id, c)
-		}
+		expect.Must(o.t, c.EntityID != id || slices.ContainsFunc(out.Change.Conflicts, func(n Conflict) bool { return n == c }),
+			"%s of %s left %v open", r.Strategy, id, c)
 	}
 	e, have := target.Entity(id)
 	s, has := source.Entity(id)
@@ -274,9 +271,8 @@ func TestWorkApartNeverConflicts(t *testing.T) {
 		want := main.Len()
 		for _, w := range spaces {
 			want += w.Len() - 2
-			if o := merge(t, w, main); len(o.Conflicts) > 0 || len(o.Updated)+len(o.Removed) > 0 {
-				t.Fatalf("seed %d: %s", seed, told(o))
-			}
+			o := merge(t, w, main)
+			expect.Must(t, len(o.Conflicts) == 0 && len(o.Updated)+len(o.Removed) == 0, "seed %d: %s", seed, told(o))
 		}
 		expect.Is(t, main.Len(), want, "seed", seed)
 	}

@@ -206,9 +206,8 @@ func TestWithdrawnWorkIsStoppedAndTakenBack(t *testing.T) {
 		i := r.intend(alice, control.Spec{Steps: []control.Step{step("make", ""), step("make", ""), step("make", "")}})
 		r.run()
 		synctest.Wait()
-		if _, err := r.Withdraw(r.T.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, ""); !errors.Is(err, core.Kind(core.Denied)) {
-			t.Error(err)
-		}
+		_, err := r.Withdraw(r.T.Context(), core.Caller{Tenant: acme, Name: "bob", Kind: core.Agent}, i.IntentID, "")
+		expect.True(t, errors.Is(err, core.Kind(core.Denied)), "%v", err)
 		expect.Of(r.Withdraw(r.T.Context(), alice, i.IntentID, "not needed"))(r.T)
 		i = r.await(i.IntentID)
 		if i.Status != control.Canceled || len(r.world.things) > 0 || i.Steps[0].Status != control.StepUndone || i.Steps[1].Status != control.StepUndone || i.Steps[2].Status != control.StepCanceled || !strings.Contains(i.Why, "alice: not needed") {
@@ -256,9 +255,8 @@ func TestWhatCannotBeTakenBackWaitsForAPerson(t *testing.T) {
 		if i.Status != control.Stuck || i.Steps[0].Status != control.StepNotUndone || i.Steps[0].Error.Message != "busy" || r.get(b.IntentID).Before != a.IntentID {
 			t.Errorf("%+v", i)
 		}
-		if page, err := r.List(r.T.Context(), acme, core.Filter{Status: string(control.Stuck)}, true); err != nil || page.Info.Total != 1 {
-			t.Errorf("%+v %v", page, err)
-		}
+		page, err := r.List(r.T.Context(), acme, core.Filter{Status: string(control.Stuck)}, true)
+		expect.True(t, err == nil && page.Info.Total == 1, "%+v %v", page, err)
 		busy = false
 		expect.Of(r.Retry(r.T.Context(), alice, a.IntentID))(r.T)
 		i = r.await(a.IntentID)
@@ -312,9 +310,8 @@ func TestARetryWantsTheSameAnew(t *testing.T) {
 		broken = false
 		again := expect.Of(r.Retry(r.T.Context(), alice, i.IntentID))(r.T)
 		done := r.await(again.IntentID)
-		if again.IntentID == i.IntentID || done.RetryOf != i.IntentID || done.Status != control.Done || string(done.Steps[0].Args) != `{"n":1}` {
-			t.Errorf("%+v", done)
-		}
+		expect.True(t, again.IntentID != i.IntentID && done.RetryOf == i.IntentID && done.Status == control.Done && string(done.Steps[0].Args) == `{"n":1}`,
+			"%+v", done)
 		expect.Err(t, expect.Fault(r.Retry(r.T.Context(), alice, done.IntentID)), core.Kind(core.Conflict))
 	})
 }

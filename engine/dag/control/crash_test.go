@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/enginetest"
 	"swarmdeck/expect"
 	"swarmdeck/store"
 	"swarmdeck/store/storetest"
@@ -32,13 +33,7 @@ func TestKilledAtAnyInstantNoEffectIsLostOrDoubled(t *testing.T) {
 	drain := rand.New(rand.NewPCG(1, 2))
 	storetest.Crash(t, storetest.CrashOptions{
 		Budget: 10 * time.Second,
-		Open: func(dir string) (store.Store, error) {
-			sealer, err := audit.OpenSealer(filepath.Join(dir, "crash.db.key"))
-			if err != nil {
-				return nil, err
-			}
-			return store.Open(filepath.Join(dir, "crash.db"), store.Options{Seal: sealer.Seal})
-		},
+		Open:   enginetest.Sealed,
 		Load: func(ctx context.Context, st store.Store, ack func(string)) error {
 			c, _, err := outsideRig(st, filepath.Join(os.Getenv("SWARMDECK_CRASH_DIR"), "world"))
 			if err != nil {

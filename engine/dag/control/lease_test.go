@@ -85,12 +85,10 @@ func TestWhatComesLateFromALostLeaseIsRefused(t *testing.T) {
 		}))
 		successor := r.controller()
 		ctx, stop := context.WithCancel(r.T.Context())
-		over := make(chan error)
-		go func() { over <- successor.Run(ctx) }()
+		over := expect.Later(func() error { return successor.Run(ctx) })
 		done, err := successor.Await(ctx, acme, i.IntentID)
-		if err != nil || !strings.Contains(string(done.Steps[0].Result), "successor") || !slices.Equal(fences, []uint64{1, 2}) {
-			t.Errorf("%+v %v %v", done, fences, err)
-		}
+		expect.True(t, err == nil && strings.Contains(string(done.Steps[0].Result), "successor") && slices.Equal(fences, []uint64{1, 2}),
+			"%+v %v %v", done, fences, err)
 		close(slow)
 		synctest.Wait()
 		got := r.get(i.IntentID)
@@ -216,8 +214,7 @@ func TestLongWorkKeepsItsLease(t *testing.T) {
 		r.run()
 		successor := r.controller()
 		ctx, stop := context.WithCancel(r.T.Context())
-		over := make(chan error)
-		go func() { over <- successor.Run(ctx) }()
+		over := expect.Later(func() error { return successor.Run(ctx) })
 		if i = r.await(i.IntentID); i.Status != control.Done || i.Fence != 1 || len(r.told(i.IntentID)) != 4 {
 			t.Errorf("%+v %q", i, r.told(i.IntentID))
 		}

@@ -49,9 +49,8 @@ func TestAForkGoesOnFromAnEventAsItWasEdited(t *testing.T) {
 			page := expect.Of(r.dag.Events(ctx, acme, dag.Query{Run: dag.EditRun(f.IntentID), Filter: core.Filter{Agent: c.name}}))(r.T)
 			expect.Must(t, len(page.Items) == 4 && page.Items[1].Event.Kind == c.kind, "%s has %d events of its edit", c.name, len(page.Items))
 			s := page.Items[2].Event.Body.(*dag.Substitution)
-			if s.OriginalEvent.EventID != c.at || s.ReplacementEvent.EventID != page.Items[1].Event.EventID || s.Reason != "what if" {
-				t.Errorf("%s: %+v", c.name, s)
-			}
+			expect.True(t, s.OriginalEvent.EventID == c.at && s.ReplacementEvent.EventID == page.Items[1].Event.EventID && s.Reason == "what if",
+				"%s: %+v", c.name, s)
 			// A fork of the fork is told the same, once.
 			time.Sleep(time.Second)
 			again := expect.Of(r.dag.Conversation(ctx, acme, dag.ConversationQuery{Event: r.says(c.name, "then by "+c.name)}))(r.T)
@@ -84,9 +83,8 @@ func TestWhatCantBeEditedIsNamed(t *testing.T) {
 			{got, `{"result":"` + strings.Repeat("x", 300<<10) + `"}`, "at most"},
 		} {
 			_, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: c.at, Edit: core.Raw(c.edit)})
-			if err == nil || !strings.Contains(err.Error(), c.says) || core.AsError(err).Details["field"] != "edit" {
-				t.Errorf("%.60s: %v, want %s", c.edit, err, c.says)
-			}
+			expect.True(t, err != nil && strings.Contains(err.Error(), c.says) && core.AsError(err).Details["field"] == "edit",
+				"%.60s: %v, want %s", c.edit, err, c.says)
 		}
 		p, err := r.Plan(r.T.Context(), acme, ForkRequest{AgentID: "ada", At: got, Edit: core.Raw(`{"status":"error","error":{"code":"x","message":"y"}}`)})
 		r.No(err)

@@ -190,9 +190,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := load(text)
-		if file == nil && err == nil {
-			t.Fatal("neither a file nor an error")
-		}
+		expect.Must(t, file != nil || err != nil, "neither a file nor an error")
 		var e *core.Error
 		if err != nil && (!errors.As(err, &e) || e.Code != core.InvalidInput || !strings.HasPrefix(err.Error(), "swarm.yaml:")) {
 			t.Fatalf("%q: %v", text, err)

@@ -46,9 +46,8 @@ func TestAConnectionThatWasCutBeforeItShowedAnythingIsTriedAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			tried, _ := os.ReadFile(count)
-			if n := strings.Count(string(tried), "x"); n != c.tries || code != c.code {
-				t.Errorf("%d tries, exit %d; want %d and %d\n%s", n, code, c.tries, c.code, said.String())
-			}
+			n := strings.Count(string(tried), "x")
+			expect.True(t, n == c.tries && code == c.code, "%d tries, exit %d; want %d and %d\n%s", n, code, c.tries, c.code, said.String())
 		})
 	}
 }

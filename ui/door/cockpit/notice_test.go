@@ -42,9 +42,8 @@ func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {
 	expect.No(t, os.MkdirAll(filepath.Join(dir, "swarmdeck"), 0o700))
 	expect.No(t, os.WriteFile(filepath.Join(dir, "swarmdeck", "keys.toml"), []byte("[[bind]]\nnosuch = 1\n"), 0o600))
 	keys, warning, err := keysInForce(env, command.Start{})
-	if err != nil || keys == nil || !strings.Contains(warning, "keys.toml:2") || !strings.Contains(warning, "default keys") {
-		t.Errorf("%v, %q, %v", keys, warning, err)
-	}
+	expect.True(t, err == nil && keys != nil && strings.Contains(warning, "keys.toml:2") && strings.Contains(warning, "default keys"),
+		"%v, %q, %v", keys, warning, err)
 	_, _, err = keysInForce(env, command.Start{Globals: command.Globals{Script: "x.txt"}})
 	expect.Fails(t, err, "a script runs with keys that it does not mean")
 }

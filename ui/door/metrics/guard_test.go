@@ -46,9 +46,8 @@ func TestATokenIsLongAndPrivate(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
 		expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 		got, err := Token(path)
-		if want == "" && (err != nil || got != strings.TrimSpace(text)) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
+		expect.True(t, (want != "" || err == nil && got == strings.TrimSpace(text)) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
+			"%q: %q, %v", text, got, err)
 		expect.No(t, os.Chmod(path, 0o644))
 		expect.Says(t, expect.Fault(Token(path)), "chmod 600", "readable by others")
 	}

@@ -169,9 +169,7 @@ func FuzzShell(f *testing.F) {
 	work := tree("job.sh", "sub/job.sh", "x")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, n := range Find(work, Line{Argv: []string{"sh", "-c", text}, Dir: "/w"}) {
-			if n.Unbound == "" && work[n.Path] == nil {
-				t.Fatalf("%q names %q", text, n.Path)
-			}
+			expect.Must(t, n.Unbound != "" || work[n.Path] != nil, "%q names %q", text, n.Path)
 		}
 	})
 }
