@@ -86,11 +86,6 @@ rules:
 	}
 }
 
-func (w *world) no(err error) {
-	w.T.Helper()
-	expect.No(w.T, err)
-}
-
 func TestErrorsAreKeptShort(t *testing.T) {
 	w := newWorld(t)
 	w.load(skill.Skill{Name: "wordy"})

@@ -111,32 +111,3 @@ func TestFreeCADReadsTheAssembly(t *testing.T) {
 		r.reread(data, "assembly.step", own, 1e-5)
 	})
 }
-
-// BenchmarkAssembly makes the whole assembly and writes it as STEP, on each
-// kernel in one run; a kernel's start is told apart.
-func BenchmarkAssembly(b *testing.B) {
-	for _, k := range kernels {
-		b.Run(k.name, func(b *testing.B) {
-			k.need(b)
-			for b.Loop() {
-				b.StopTimer()
-				r := start(b, k)
-				b.StartTimer()
-				r.assemble()
-				r.do("file.export", obj{"file_path": "assembly.step"})
-			}
-		})
-	}
-}
-
-// BenchmarkStart opens an environment with its kernel.
-func BenchmarkStart(b *testing.B) {
-	for _, k := range kernels {
-		b.Run(k.name, func(b *testing.B) {
-			k.need(b)
-			for b.Loop() {
-				start(b, k)
-			}
-		})
-	}
-}

@@ -31,12 +31,3 @@ func TestCountSeesThatASurfaceIsOpen(t *testing.T) {
 	expect.True(t, !format.Count(&m).Closed, "a facet turned inside out is not seen")
 	expect.Is(t, format.Count(&mesh.Mesh{}), format.Topology{Closed: true})
 }
-
-func BenchmarkCount(b *testing.B) {
-	all := shapes(b)
-	for b.Loop() {
-		for _, part := range all {
-			format.Count(part.Mesh)
-		}
-	}
-}

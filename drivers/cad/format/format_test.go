@@ -364,26 +364,3 @@ func FuzzReadJSON(f *testing.F) {
 		_ = writeSTEP(io.Discard, parts)
 	})
 }
-
-func BenchmarkSTEP(b *testing.B) {
-	parts := shapes(b)
-	for b.Loop() {
-		written(b, writeSTEP, parts...)
-	}
-}
-
-func BenchmarkReadSTL(b *testing.B) {
-	data := written(b, format.WriteSTL, shapes(b)[2])
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		must[*mesh.Mesh](b)(format.ReadSTL(bytes.NewReader(data)))
-	}
-}
-
-func BenchmarkReadJSON(b *testing.B) {
-	data := written(b, format.WriteJSON, shapes(b)[2])
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		must[[]format.Part](b)(format.ReadJSON(bytes.NewReader(data)))
-	}
-}

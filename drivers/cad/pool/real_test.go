@@ -124,36 +124,3 @@ func BenchmarkOperation(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkStart is a lease that has to start its process.
-func BenchmarkStart(b *testing.B) {
-	p := rig(b, "real")
-	for i := 0; b.Loop(); i++ {
-		w := take(b, p, cad.Site{Tenant: "t_a"})
-		w.(*lease).w.kill()
-		<-w.(*lease).w.ended
-		w.Release()
-	}
-}
-
-// BenchmarkMerge brings a hundred solids beside a hundred others that they
-// touch, whose boxes all have to be looked at.
-func BenchmarkMerge(b *testing.B) {
-	p := rig(b, "real")
-	source, target := opened(b, p, "source"), opened(b, p, "target")
-	for i := range 100 {
-		source.must(b, p, "solid.primitive", fmt.Sprintf(`{%%s,"primitive_type":"cylinder","radius":5,"height":10,"axis_point":[%d,0,0]}`, 10*i))
-		target.must(b, p, "solid.primitive", fmt.Sprintf(`{%%s,"primitive_type":"cylinder","radius":5,"height":10,"axis_point":[%d,9.9,0]}`, 10*i))
-	}
-	for b.Loop() {
-		w := take(b, p, site("target"))
-		for _, j := range []*journal{source, target} {
-			expect.No(b, w.Load(b.Context(), cad.Load{WorkspaceID: j.id, From: 1, Entries: j.entries}))
-		}
-		reply, err := w.Call(b.Context(), cad.Call{Method: "workspace.merge", Params: core.Raw(`{"source_workspace_id":"source","target_workspace_id":"target"}`)})
-		if err != nil || len(reply.Entry.Conflicts) != 100 {
-			b.Fatal(string(reply.Data), err)
-		}
-		w.Release()
-	}
-}

@@ -151,18 +151,6 @@ func TestAMovedShapeIsTheSameElsewhere(t *testing.T) {
 	within(t, "centroid y", moved.Centroid().Y, -46)
 }
 
-func BenchmarkNewAndFacet(b *testing.B) {
-	var all []profile.Segment
-	for i := range 100 {
-		all = append(all, profile.Arc(pt{float64(i%10) * 10, float64(i/10) * 10}, 3, 0, 2*math.Pi))
-	}
-	for b.Loop() {
-		s := expect.Of(profile.New(all...))(b)
-		_, _, err := s.Facet(0.01)
-		expect.No(b, err)
-	}
-}
-
 // nested is a target of rings: each circle inside the one before.
 func nested(n int) (rings []profile.Segment, area float64) {
 	for i := range n {
@@ -179,12 +167,5 @@ func TestRingsInRingsAreHolesByTurns(t *testing.T) {
 	within(t, "area", s.Area(), area)
 	for i, l := range s.Loops {
 		expect.True(t, (l.Area() > 0) == (i%2 == 0), "ring %d has area %g", i, l.Area())
-	}
-}
-
-func BenchmarkRingsInRings(b *testing.B) {
-	rings, _ := nested(3000)
-	for b.Loop() {
-		expect.Of(profile.New(rings...))(b)
 	}
 }

@@ -409,29 +409,3 @@ func TestALoopOf60SegmentsCloses(t *testing.T) {
 	r := solve(t, s)
 	expect.True(t, r.Solved && r.DegreesOfFreedom == 1 && len(r.Redundant) == 0, "%+v", r)
 }
-
-func BenchmarkRectangle(b *testing.B) {
-	for b.Loop() {
-		s := draw(b, quad)
-		demand(b, s, rectangle+"fixed a")
-		solve(b, s)
-	}
-}
-
-func BenchmarkLoopOf60Segments(b *testing.B) {
-	for b.Loop() {
-		if r := solve(b, ring(b, 60)); !r.Solved {
-			b.Fatalf("%+v", r)
-		}
-	}
-}
-
-func BenchmarkConflict(b *testing.B) {
-	s := draw(b, quad)
-	demand(b, s, rectangle+"distance cd 12")
-	for b.Loop() {
-		if r := solve(b, s); r.Solved {
-			b.Fatal("it solved")
-		}
-	}
-}
