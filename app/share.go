@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/view"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 )
@@ -198,7 +198,7 @@ func (d *deck) handOne(g gift, engines []postgres.Engine) bool {
 
 // idle says that nothing of a tenant runs, no agent has its place here, and nobody looks
 // at its cockpit, which shows this engine.
-func idle(s *engine.Snapshot) bool {
+func idle(s *view.Snapshot) bool {
 	for _, a := range s.Agents {
 		if !a.Stopped && a.Status != fleet.Offline && a.Status != fleet.Failed {
 			return false

@@ -42,6 +42,7 @@ import (
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 	"swarmdeck/engine/tree"
+	"swarmdeck/engine/view"
 	"swarmdeck/engine/witness"
 	"swarmdeck/store"
 )
@@ -459,7 +460,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Watch(ctx context.Context) <-chan struct{} { return e.world.watch(ctx) }
 
 // Snapshot is the immutable live world of a tenant.
-func (e *Engine) Snapshot(tenant string) *Snapshot { return e.world.snapshot(tenant) }
+func (e *Engine) Snapshot(tenant string) *view.Snapshot { return e.world.snapshot(tenant) }
 
 // Inspect looks for records of live tasks that can't be read, in every tenant,
 // and reports them to Health.

@@ -6,43 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"swarmdeck/engine/budget"
-	"swarmdeck/engine/bus"
-	"swarmdeck/engine/cad"
-	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/estop"
-	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/health"
-	"swarmdeck/engine/judge"
-	"swarmdeck/engine/presence"
-	"swarmdeck/engine/session"
-	"swarmdeck/engine/skill"
-	"swarmdeck/engine/task"
+	"swarmdeck/engine/view"
 )
-
-// Snapshot is what the cockpit draws its live parts from. It must not be
-// modified. Revision grows with every change of the tenant.
-type Snapshot struct {
-	Tenant    string
-	Tenants   []string
-	Revision  uint64
-	Sessions  []*session.Session // those that are not stopped, newest first
-	Agents    []*fleet.Agent     // by name
-	Subagents []*skill.Subagent  // those that are not over, oldest first; without results
-	CADAgents []*cad.Agent       // those that are not terminated, by id
-	Approvals []*judge.Approval  // open ones: the riskiest and soonest due first
-	Counts    task.Counts
-	EStop     estop.State
-	Budgets   []budget.Budget
-	Bus       bus.Figures
-	AuditSeq  uint64             // events so far
-	LogRev    uint64             // grows when any log stream grew
-	Visitors  []presence.Visitor // who has a cockpit open, in the order that they came
-	Cluster   cluster.Cluster    // which engines work on the data
-	Troubles  []health.Trouble   // what is wrong with the tenant or the whole engine
-	Err       error              // why the snapshot is not complete; the rest is the last good one
-}
 
 // world hands out snapshots. Commits mark what changed; the next Snapshot takes
 // just that again from what the services hold in memory, so the cost is paid per
@@ -60,7 +26,7 @@ type world struct {
 
 type tenantWorld struct {
 	mu   sync.Mutex // one reader builds at a time
-	last atomic.Pointer[Snapshot]
+	last atomic.Pointer[view.Snapshot]
 
 	// Guarded by world.mu.
 	rev    uint64
@@ -178,7 +144,7 @@ func (w *world) close() {
 	}
 }
 
-func (w *world) snapshot(tenant string) *Snapshot {
+func (w *world) snapshot(tenant string) *view.Snapshot {
 	w.mu.Lock()
 	t := w.tenant(tenant)
 	w.mu.Unlock()
@@ -190,7 +156,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 		w.mu.Unlock()
 		return last
 	}
-	next := Snapshot{Tenant: tenant}
+	next := view.Snapshot{Tenant: tenant}
 	if last != nil {
 		next = *last
 	}
@@ -210,7 +176,7 @@ func (w *world) snapshot(tenant string) *Snapshot {
 }
 
 // refresh takes what changed from where it is held.
-func (w *world) refresh(s *Snapshot, stale map[string]bool) error {
+func (w *world) refresh(s *view.Snapshot, stale map[string]bool) error {
 	ctx := context.Background() // nothing is waited for but a first look
 	e := w.e
 	s.Cluster = e.Cluster.Known(s.Tenants)

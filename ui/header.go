@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -25,7 +25,7 @@ type headCounts struct {
 // what is dropped; the rest is offline.
 var agentWords = [6]headPart{{"needs you", 0}, {"working", 2}, {"idle", 6}, {"paused", 4}, {"failed", 0}, {"offline", 5}}
 
-func count(s *engine.Snapshot) headCounts {
+func count(s *view.Snapshot) headCounts {
 	var h headCounts
 	for _, a := range s.Agents {
 		h.states[stateColumn(s, a.State(), a.TaskID, a.Name)]++
@@ -46,7 +46,7 @@ func count(s *engine.Snapshot) headCounts {
 
 // stateColumn is the place of a state, in the words that all agents share,
 // among agentWords; work that the emergency stop froze is paused.
-func stateColumn(s *engine.Snapshot, word, task, agent string) int {
+func stateColumn(s *view.Snapshot, word, task, agent string) int {
 	if word == "working" && task != "" && pane.Frozen(&s.EStop, task, agent) {
 		word = "paused"
 	}

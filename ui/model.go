@@ -8,8 +8,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/ansi"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
@@ -51,7 +51,7 @@ type shared struct {
 	opt    Options
 	ctx    context.Context
 	tenant string
-	snap   *engine.Snapshot
+	snap   *view.Snapshot
 	counts headCounts // of it
 	now    time.Time
 	theme  *screen.Theme
@@ -104,7 +104,7 @@ func New(opt Options) *Model {
 func (sh *shared) look() {
 	sh.snap = sh.opt.Services.Snapshot(sh.tenant)
 	if sh.snap == nil {
-		sh.snap = &engine.Snapshot{Tenant: sh.tenant}
+		sh.snap = &view.Snapshot{Tenant: sh.tenant}
 	}
 	sh.counts = count(sh.snap)
 }

@@ -5,6 +5,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane/bus"
 	"swarmdeck/ui/pane/cad"
 	"swarmdeck/ui/pane/fleet"
@@ -19,7 +20,7 @@ import (
 // engine.Engine. Neither blocks.
 type View interface {
 	Watch(ctx context.Context) <-chan struct{}
-	Snapshot(tenant string) *engine.Snapshot
+	Snapshot(tenant string) *view.Snapshot
 }
 
 // Services are what a cockpit shows: the view of all panes, and what they read

@@ -10,8 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/view"
 	"swarmdeck/expect"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/screen"
@@ -24,7 +24,7 @@ type broken struct {
 	looks int
 }
 
-func (b *broken) Snapshot(t string) *engine.Snapshot {
+func (b *broken) Snapshot(t string) *view.Snapshot {
 	if b.looks++; b.looks > 1 {
 		panic("a bug")
 	}

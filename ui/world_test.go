@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/cad"
@@ -24,6 +23,7 @@ import (
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane/review"
 )
 
@@ -204,10 +204,10 @@ func (w *fakeWorld) Watch(context.Context) <-chan struct{} {
 	return b
 }
 
-func (w *fakeWorld) Snapshot(t string) *engine.Snapshot {
+func (w *fakeWorld) Snapshot(t string) *view.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := &engine.Snapshot{Tenant: t, Tenants: w.tenants, Cluster: w.cluster, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: task.Counts{ByStatus: map[task.Status]int64{}}}
+	s := &view.Snapshot{Tenant: t, Tenants: w.tenants, Cluster: w.cluster, Troubles: w.troubles, Revision: w.rev, LogRev: w.rev, Counts: task.Counts{ByStatus: map[task.Status]int64{}}}
 	if t != tenant {
 		return s
 	}

@@ -21,8 +21,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/screen"
 )
 
@@ -97,7 +97,7 @@ type Broad interface{ Broad() }
 
 // Env is what a pane may know at one moment. Snap is never nil.
 type Env struct {
-	Snap     *engine.Snapshot
+	Snap     *view.Snapshot
 	Tenant   string
 	Caller   core.Caller
 	Now      time.Time

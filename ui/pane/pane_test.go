@@ -10,9 +10,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/view"
 	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
@@ -127,7 +127,7 @@ func drain(t *Tail, env Env, cmd tea.Cmd) {
 
 func TestATailOfAnyLengthShowsItsEnd(t *testing.T) {
 	w := &oneLog{lines: 100_000}
-	env := Env{Snap: &engine.Snapshot{}}
+	env := Env{Snap: &view.Snapshot{}}
 	tail := NewTail("x", w)
 	tail.Bind("s")
 	drain(tail, env, tail.Refresh(env))

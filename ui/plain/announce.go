@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/presence"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane"
 )
 
@@ -79,7 +80,7 @@ func (a *announcer) look(ctx context.Context) {
 	}
 }
 
-func (a *announcer) stop(s *engine.Snapshot) {
+func (a *announcer) stop(s *view.Snapshot) {
 	if s.EStop.On == a.estop {
 		return
 	}
@@ -93,7 +94,7 @@ func (a *announcer) stop(s *engine.Snapshot) {
 
 // messages tells of dead letters and unanswered requests when there are more
 // of them.
-func (a *announcer) messages(s *engine.Snapshot) {
+func (a *announcer) messages(s *view.Snapshot) {
 	if n := s.Bus.Dead; n > a.dead {
 		a.tell(fmt.Sprintf("dead letters: %d (%d new); type bus dead", n, n-a.dead))
 	}
@@ -104,7 +105,7 @@ func (a *announcer) messages(s *engine.Snapshot) {
 }
 
 // waiting tells of approvals that are new or no longer open.
-func (a *announcer) waiting(ctx context.Context, s *engine.Snapshot) {
+func (a *announcer) waiting(ctx context.Context, s *view.Snapshot) {
 	open := make(map[string]bool, len(s.Approvals))
 	for _, ap := range s.Approvals {
 		open[ap.ApprovalID] = true
@@ -143,7 +144,7 @@ func how(ap *judge.Approval) string {
 }
 
 // fleet tells of agents whose state needs a person or stopped needing one.
-func (a *announcer) fleet(s *engine.Snapshot) {
+func (a *announcer) fleet(s *view.Snapshot) {
 	now := make(map[string]string, len(s.Agents))
 	for _, ag := range s.Agents {
 		now[ag.Name] = told(ag)

@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/presence"
+	"swarmdeck/engine/view"
 	"swarmdeck/ui"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
@@ -141,7 +142,7 @@ type bounded struct {
 	tenant string
 }
 
-func (b bounded) Snapshot(string) *engine.Snapshot {
+func (b bounded) Snapshot(string) *view.Snapshot {
 	s := *b.View.Snapshot(b.tenant)
 	s.Tenants, s.Cluster = []string{b.tenant}, s.Cluster.Of(b.tenant)
 	return &s

@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/health"
+	"swarmdeck/engine/view"
 )
 
 // Options of Serve.
@@ -73,7 +74,7 @@ const readyTime = time.Second
 // of the history.
 func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)) ([]byte, error) {
 	var tenants []string
-	var snaps []*engine.Snapshot
+	var snaps []*view.Snapshot
 	var troubles []health.Trouble
 	for _, eng := range engines {
 		here, err := eng.Store().Here(ctx)
@@ -86,7 +87,7 @@ func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)
 		troubles = append(troubles, eng.Health.All()...)
 	}
 	var out bytes.Buffer
-	family := func(name, kind, help string, of func(s *engine.Snapshot, put func(labels string, v float64))) {
+	family := func(name, kind, help string, of func(s *view.Snapshot, put func(labels string, v float64))) {
 		fmt.Fprintf(&out, "# HELP swarmdeck_%s %s\n# TYPE swarmdeck_%s %s\n", name, help, name, kind)
 		for i, s := range snaps {
 			of(s, func(labels string, v float64) {
@@ -94,12 +95,12 @@ func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)
 			})
 		}
 	}
-	family("tasks", "gauge", "Tasks by status, the finished ones included.", func(s *engine.Snapshot, put func(string, float64)) {
+	family("tasks", "gauge", "Tasks by status, the finished ones included.", func(s *view.Snapshot, put func(string, float64)) {
 		for _, status := range slices.Sorted(maps.Keys(s.Counts.ByStatus)) {
 			put(fmt.Sprintf(",status=%q", status), float64(s.Counts.ByStatus[status]))
 		}
 	})
-	family("agents", "gauge", "Agents by state.", func(s *engine.Snapshot, put func(string, float64)) {
+	family("agents", "gauge", "Agents by state.", func(s *view.Snapshot, put func(string, float64)) {
 		states := map[string]int{}
 		for _, a := range s.Agents {
 			states[a.State()]++
@@ -108,10 +109,10 @@ func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)
 			put(fmt.Sprintf(",state=%q", state), float64(states[state]))
 		}
 	})
-	family("approvals_open", "gauge", "Approvals that wait for a person.", func(s *engine.Snapshot, put func(string, float64)) {
+	family("approvals_open", "gauge", "Approvals that wait for a person.", func(s *view.Snapshot, put func(string, float64)) {
 		put("", float64(len(s.Approvals)))
 	})
-	family("emergency_stop", "gauge", "1 while the emergency stop is on.", func(s *engine.Snapshot, put func(string, float64)) {
+	family("emergency_stop", "gauge", "1 while the emergency stop is on.", func(s *view.Snapshot, put func(string, float64)) {
 		on := 0.0
 		if s.EStop.On {
 			on = 1
@@ -119,7 +120,7 @@ func figures(ctx context.Context, engines []*engine.Engine, more func(io.Writer)
 		put("", on)
 	})
 	degraded(&out, troubles)
-	family("audit_events_total", "counter", "Events of the audit log.", func(s *engine.Snapshot, put func(string, float64)) {
+	family("audit_events_total", "counter", "Events of the audit log.", func(s *view.Snapshot, put func(string, float64)) {
 		put("", float64(s.AuditSeq))
 	})
 	var mem runtime.MemStats
