@@ -138,7 +138,7 @@ func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // CreateAgent makes an agent (controller operation create_agent). Its workspace
 // must be there, or be made along with it.
-func (c *Controller) CreateAgent(ctx context.Context, by core.Caller, w CreateAgent) (Agent, error) {
+func (c *modelling) CreateAgent(ctx context.Context, by core.Caller, w CreateAgent) (Agent, error) {
 	if err := checkAgentID("agent_id", w.AgentID); err != nil {
 		return Agent{}, err
 	}
@@ -172,7 +172,7 @@ func (c *Controller) CreateAgent(ctx context.Context, by core.Caller, w CreateAg
 }
 
 // newAgent stores an agent, of whose id there is none.
-func (c *Controller) newAgent(tx *audit.Tx, seat Seat) (Agent, error) {
+func (c *roster) newAgent(tx *audit.Tx, seat Seat) (Agent, error) {
 	made := Agent{
 		TenantID: tx.Tenant(), AgentID: seat.AgentID, Role: seat.RoleName, WorkspaceID: seat.WorkspaceID, Status: Idle,
 		CreatedEntities: []string{}, ErrorLog: []string{}, CreatedAt: seconds(tx.Now()), LastActive: seconds(tx.Now()), CreatedBy: tx.By.Name,
@@ -184,7 +184,7 @@ func (c *Controller) newAgent(tx *audit.Tx, seat Seat) (Agent, error) {
 }
 
 // taken reports whether somebody who is no CAD agent has a name.
-func (c *Controller) taken(tenant, id string) bool {
+func (c *roster) taken(tenant, id string) bool {
 	return c.opt.Taken != nil && c.opt.Taken(tenant, id)
 }
 
@@ -195,7 +195,7 @@ func isTaken(field, value, why string) error {
 // ShutdownAgent terminates an agent for good (controller operation
 // shutdown_agent). An operation that is under way is not stored any more. What
 // it made stays.
-func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id string) (Agent, error) {
+func (c *roster) ShutdownAgent(ctx context.Context, by core.Caller, id string) (Agent, error) {
 	if _, err := c.member(ctx, by, id); err != nil {
 		return Agent{}, err
 	}
@@ -219,7 +219,7 @@ func (c *Controller) ShutdownAgent(ctx context.Context, by core.Caller, id strin
 }
 
 // Agent returns one agent.
-func (c *Controller) Agent(ctx context.Context, tenant, id string) (Agent, error) {
+func (c *roster) Agent(ctx context.Context, tenant, id string) (Agent, error) {
 	m, err := c.member(ctx, reader(tenant), id)
 	if err != nil {
 		return Agent{}, err
@@ -230,7 +230,7 @@ func (c *Controller) Agent(ctx context.Context, tenant, id string) (Agent, error
 // Agents lists agents, newest first (controller operation list_agents). Status
 // is one of Statuses, Kind a role, Agent an id; Since and Until are of its
 // creation; Match looks into id, role, workspace and errors.
-func (c *Controller) Agents(_ context.Context, tenant string, f core.Filter) (core.Page[Agent], error) {
+func (c *roster) Agents(_ context.Context, tenant string, f core.Filter) (core.Page[Agent], error) {
 	f, err := f.Check()
 	if err = cmp.Or(err, oneOf("status", f.Status, Statuses())); err != nil {
 		return core.Page[Agent]{}, err

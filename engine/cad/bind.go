@@ -17,7 +17,7 @@ import (
 
 // BindAgent has an agent of the fleet act as a CAD agent from now on, as no other;
 // "" frees the CAD agent. Whoever calls has checked that there is such an agent.
-func (c *Controller) BindAgent(ctx context.Context, by core.Caller, id, fleet string) (Agent, error) {
+func (c *roster) BindAgent(ctx context.Context, by core.Caller, id, fleet string) (Agent, error) {
 	if by.Kind == core.Agent {
 		return Agent{}, core.Errorf(core.Denied, "only a person binds an agent of the fleet to a CAD agent").With("field", "agent_id")
 	}
@@ -52,7 +52,7 @@ func (c *Controller) BindAgent(ctx context.Context, by core.Caller, id, fleet st
 
 // Left frees the CAD agent of an agent of the fleet that is deleted: another of its
 // name is another.
-func (c *Controller) Left(tx *audit.Tx, fleet string) error {
+func (c *roster) Left(tx *audit.Tx, fleet string) error {
 	id := c.bound(tx.Tenant(), fleet)
 	if id == "" {
 		return nil
@@ -66,7 +66,7 @@ func (c *Controller) Left(tx *audit.Tx, fleet string) error {
 }
 
 // bound is the CAD agent that an agent of the fleet is bound to, "" for none.
-func (c *Controller) bound(tenant, fleet string) (id string) {
+func (c *roster) bound(tenant, fleet string) (id string) {
 	c.look(tenant, func(t *mind) {
 		for _, m := range t.members {
 			if a := m.rec.Load(); fleet != "" && a.FleetAgent == fleet && a.Status != Terminated {
@@ -78,7 +78,7 @@ func (c *Controller) bound(tenant, fleet string) (id string) {
 }
 
 // actsAs are the CAD agents that an agent of the fleet may act as.
-func (c *Controller) actsAs(tenant, fleet string) (all []string) {
+func (c *roster) actsAs(tenant, fleet string) (all []string) {
 	if id := c.bound(tenant, fleet); id != "" {
 		all = append(all, id)
 	}
@@ -95,7 +95,7 @@ func (c *Controller) actsAs(tenant, fleet string) (all []string) {
 // Acting is the CAD agent in whose name a caller acts: a person in that of any
 // that they name, an agent of the fleet in that of its own, named or not. To act
 // as another is refused and audited.
-func (c *Controller) Acting(ctx context.Context, by core.Caller, named, method string) (string, error) {
+func (c *roster) Acting(ctx context.Context, by core.Caller, named, method string) (string, error) {
 	if by.Kind != core.Agent {
 		if named == "" {
 			return "", core.Invalid("agent_id", "", "the CAD agent that carries it out")
@@ -138,7 +138,7 @@ func (c *Controller) Acting(ctx context.Context, by core.Caller, named, method s
 }
 
 // delegate has an agent of the fleet act as a CAD agent until end.
-func (c *Controller) delegate(tenant, fleet, id string) (end func()) {
+func (c *roster) delegate(tenant, fleet, id string) (end func()) {
 	c.change(tenant, func(t *mind) { t.delegated[fleet] = append(slices.Clip(t.delegated[fleet]), id) })
 	return func() {
 		c.change(tenant, func(t *mind) {

@@ -71,17 +71,29 @@ type Bus interface {
 //
 // Lock order: an agent's turn, a slot of its tenant, workspaces by name, a
 // worker. mu is held for none of these, nor while anything else is called.
+//
+// It is workflows over modelling over the roster, each of which knows those below it
+// alone.
 type Controller struct {
+	*modelling
+	work *workflows
+}
+
+// roster is who there is, in which role, and what they say to one another.
+type roster struct {
 	opt    Options
 	ledger *audit.Ledger
 	roles  []RoleTemplate // the built-in ones, in order
 	kinds  kinds
 
-	work   *workflows
-	facets *facets
-
 	mu      sync.RWMutex
 	tenants map[string]*mind
+}
+
+// modelling is their workspaces, and what is done in them.
+type modelling struct {
+	*roster
+	facets *facets
 }
 
 var _ judge.Settler = (*Controller)(nil)
@@ -93,7 +105,8 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, roles: roles, facets: newFacets(mostFacets), tenants: map[string]*mind{}}
+	r := &roster{opt: opt, ledger: opt.Ledger, roles: roles, tenants: map[string]*mind{}}
+	c := &Controller{modelling: &modelling{r, newFacets(mostFacets)}}
 	c.work = newWorkflows(c)
 	c.declare()
 	if err := c.eachTenant(ctx, func(tenant string) error { return c.recall(ctx, tenant) }); err != nil {
@@ -106,7 +119,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 const component = "cad"
 
 // eachTenant does something for every tenant; what fails is a trouble of its own.
-func (c *Controller) eachTenant(ctx context.Context, do func(tenant string) error) error {
+func (c *roster) eachTenant(ctx context.Context, do func(tenant string) error) error {
 	ids, err := c.opt.Swarm.Here(ctx)
 	if err != nil {
 		return err
@@ -115,7 +128,7 @@ func (c *Controller) eachTenant(ctx context.Context, do func(tenant string) erro
 }
 
 // foreign audits err when it says that something belongs to another tenant.
-func (c *Controller) foreign(ctx context.Context, by core.Caller, named string, err error) error {
+func (c *roster) foreign(ctx context.Context, by core.Caller, named string, err error) error {
 	if c.opt.ReadOnly {
 		return err
 	}
@@ -150,7 +163,7 @@ type Info struct {
 }
 
 // Info is the controller of a tenant. There is one of each, named for it.
-func (c *Controller) Info(tenant string) Info {
+func (c *roster) Info(tenant string) Info {
 	info := Info{ControllerID: "cad_" + core.TenantTag(tenant), MaxConcurrent: defaultConcurrent}
 	for _, a := range c.Live(tenant) {
 		info.Agents++
@@ -168,7 +181,7 @@ func (c *Controller) Info(tenant string) Info {
 
 // SetMaxConcurrent sets how many agents of the tenant carry something out at
 // once, 1-50. Operations that are under way go on.
-func (c *Controller) SetMaxConcurrent(ctx context.Context, by core.Caller, n int) (Info, error) {
+func (c *roster) SetMaxConcurrent(ctx context.Context, by core.Caller, n int) (Info, error) {
 	if n < leastConcurrent || n > mostConcurrent {
 		return Info{}, core.Invalid("max_concurrent_agents", n, fmt.Sprintf("%d-%d", leastConcurrent, mostConcurrent))
 	}
@@ -232,7 +245,7 @@ func (c *Controller) declare() {
 // settingsID is that of the one record of settings.
 const settingsID = "controller"
 
-func (c *Controller) settingsKind() record.Table[settings] {
+func (c *roster) settingsKind() record.Table[settings] {
 	return &record.Kind[*settings]{
 		Noun: "cad.controller", Bucket: "cad.controller", Ledger: c.ledger,
 		ID:    func(*settings) string { return settingsID },
@@ -243,7 +256,7 @@ func (c *Controller) settingsKind() record.Table[settings] {
 	}
 }
 
-func (c *Controller) agentKind() record.Table[Agent] {
+func (c *roster) agentKind() record.Table[Agent] {
 	return &record.Kind[*Agent]{
 		Noun: "CAD agent", Subject: "cad.agent", Bucket: "cad.agent", Ledger: c.ledger,
 		ID:   func(a *Agent) string { return a.AgentID },
@@ -260,7 +273,7 @@ func (c *Controller) agentKind() record.Table[Agent] {
 	}
 }
 
-func (c *Controller) workspaceKind() record.Table[Workspace] {
+func (c *modelling) workspaceKind() record.Table[Workspace] {
 	return &record.Kind[*Workspace]{
 		Noun: "CAD workspace", Subject: "cad.workspace", Bucket: "cad.workspace", Ledger: c.ledger,
 		ID:   func(w *Workspace) string { return w.WorkspaceID },
@@ -275,7 +288,7 @@ func (c *Controller) workspaceKind() record.Table[Workspace] {
 var errSame = errors.New("nothing changed")
 
 // update is one commit; fn ends it with errSame when there is nothing to write.
-func (c *Controller) update(ctx context.Context, by core.Caller, fn func(*audit.Tx) error) error {
+func (c *roster) update(ctx context.Context, by core.Caller, fn func(*audit.Tx) error) error {
 	err := c.ledger.Update(ctx, by, fn)
 	if errors.Is(err, errSame) {
 		err = nil
@@ -284,7 +297,7 @@ func (c *Controller) update(ctx context.Context, by core.Caller, fn func(*audit.
 }
 
 // loadWorkspace reads a workspace that must be there.
-func (c *Controller) loadWorkspace(tx store.Tx, id string) (*Workspace, error) {
+func (c *modelling) loadWorkspace(tx store.Tx, id string) (*Workspace, error) {
 	w, err := c.kinds.workspace.Load(tx, id)
 	if err == nil && w == nil {
 		err = core.Missing("workspace_id", id)
@@ -294,7 +307,7 @@ func (c *Controller) loadWorkspace(tx store.Tx, id string) (*Workspace, error) {
 
 // saveWorkspace writes a workspace with its audit event. It is the only way a
 // workspace's record changes.
-func (c *Controller) saveWorkspace(tx *audit.Tx, w *Workspace, e record.Event) error {
+func (c *modelling) saveWorkspace(tx *audit.Tx, w *Workspace, e record.Event) error {
 	w.UpdatedAt = seconds(tx.Now())
 	return c.kinds.workspace.Keep(tx, e, w)
 }

@@ -174,7 +174,7 @@ func (x *execution) lost(ctx context.Context, err error) error {
 }
 
 // makeDirectory makes the directory of a workspace's files, if it has one.
-func (c *Controller) makeDirectory(w *Workspace) (string, error) {
+func (c *modelling) makeDirectory(w *Workspace) (string, error) {
 	dir := c.directory(w)
 	if dir == "" {
 		return "", nil
@@ -186,7 +186,7 @@ func (c *Controller) makeDirectory(w *Workspace) (string, error) {
 }
 
 // lease gives a worker that has the newest of some workspaces.
-func (c *Controller) lease(ctx context.Context, by core.Caller, site Site, files bool, spaces ...string) (Worker, error) {
+func (c *modelling) lease(ctx context.Context, by core.Caller, site Site, files bool, spaces ...string) (Worker, error) {
 	worker, err := c.opt.Pool.Lease(ctx, site)
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (c *Controller) lease(ctx context.Context, by core.Caller, site Site, files
 
 // sync brings a worker to the newest entry of a workspace. Files tells it anew
 // where the workspace's files lie, and makes that directory.
-func (c *Controller) sync(ctx context.Context, w Worker, by core.Caller, id string, files bool) error {
+func (c *modelling) sync(ctx context.Context, w Worker, by core.Caller, id string, files bool) error {
 	space, err := c.space(ctx, by, id)
 	if err != nil {
 		return err
@@ -251,18 +251,18 @@ type Resolve struct {
 
 // Undo takes back the newest operation of a workspace, as an operator: no agent
 // and so no role is asked. It fails with a conflict when there is none.
-func (c *Controller) Undo(ctx context.Context, by core.Caller, workspace string) (Done, error) {
+func (c *modelling) Undo(ctx context.Context, by core.Caller, workspace string) (Done, error) {
 	return c.amend(ctx, by, amendment{method: "history.undo", workspace: workspace, source: workspace})
 }
 
 // Redo brings back the operation that was taken back last.
-func (c *Controller) Redo(ctx context.Context, by core.Caller, workspace string) (Done, error) {
+func (c *modelling) Redo(ctx context.Context, by core.Caller, workspace string) (Done, error) {
 	return c.amend(ctx, by, amendment{method: "history.redo", workspace: workspace, source: workspace})
 }
 
 // MergeInto brings the content of a workspace into another, as an operator.
 // What can't be decided stays open in the target as conflicts.
-func (c *Controller) MergeInto(ctx context.Context, by core.Caller, source, target string) (Done, error) {
+func (c *modelling) MergeInto(ctx context.Context, by core.Caller, source, target string) (Done, error) {
 	return c.amend(ctx, by, amendment{
 		method: "workspace.merge", workspace: target, source: source,
 		params: map[string]any{"source_workspace_id": source, "target_workspace_id": target},
@@ -270,7 +270,7 @@ func (c *Controller) MergeInto(ctx context.Context, by core.Caller, source, targ
 }
 
 // ResolveConflict decides a conflict that a merge left open, as an operator.
-func (c *Controller) ResolveConflict(ctx context.Context, by core.Caller, r Resolve) (Done, error) {
+func (c *modelling) ResolveConflict(ctx context.Context, by core.Caller, r Resolve) (Done, error) {
 	strategies := []model.Strategy{model.KeepSource, model.KeepTarget, model.ManualMerge}
 	switch {
 	case !slices.Contains(strategies, r.Strategy):
@@ -299,7 +299,7 @@ type amendment struct {
 }
 
 // amend has a worker carry an amendment out, and stores what it changed.
-func (c *Controller) amend(ctx context.Context, by core.Caller, a amendment) (Done, error) {
+func (c *modelling) amend(ctx context.Context, by core.Caller, a amendment) (Done, error) {
 	if by.Kind == core.Agent {
 		return Done{}, core.Errorf(core.Denied, "%s: an agent carries it out in its own name, as its role allows", a.method)
 	}
@@ -363,7 +363,7 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, a amendment) (Do
 
 // appendIn stores what an operation changed, and tells it in done. as and name
 // say who it was.
-func (c *Controller) appendIn(tx *audit.Tx, d *draft, done *Done, trace, as, name string) error {
+func (c *modelling) appendIn(tx *audit.Tx, d *draft, done *Done, trace, as, name string) error {
 	w, err := c.loadWorkspace(tx, done.WorkspaceID)
 	if err != nil {
 		return err

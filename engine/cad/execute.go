@@ -14,7 +14,7 @@ import (
 
 // execution is one operation being carried out. One goroutine has it.
 type execution struct {
-	c  *Controller
+	c  *modelling
 	by core.Caller
 	t  *mind
 	m  *member
@@ -50,7 +50,7 @@ const (
 // judge must let it pass, a worker computes it, and what it changed, what it
 // counts and what the log says of it are stored at once. A failure is an
 // *OpError; nothing but the agent's counters has changed then.
-func (c *Controller) Execute(ctx context.Context, by core.Caller, op Operation) (Done, error) {
+func (c *modelling) Execute(ctx context.Context, by core.Caller, op Operation) (Done, error) {
 	if len(op.Mark) > 200 {
 		return Done{}, core.Invalid("mark", op.Mark, "at most 200 bytes")
 	}
@@ -196,7 +196,7 @@ func (x *execution) still(ctx context.Context) error {
 const beat = 250 * time.Millisecond // keeps a lease of 1 s well alive
 
 // moved tells the watchers that an agent begins or ends an operation.
-func (c *Controller) moved(m *member) {
+func (c *roster) moved(m *member) {
 	c.ledger.Notify(core.Change{Tenant: m.tenant, Kind: "cad.agent", ID: m.id})
 }
 
@@ -208,7 +208,7 @@ const freezeLook = 10 * time.Millisecond
 // Freeze implements estop.Freezer. Nothing that changes something begins under
 // an emergency stop (the controller asks the swarm each time); what is under way
 // is waited for, and what does not end in time is named.
-func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
+func (c *modelling) Freeze(ctx context.Context, tenant string) []string {
 	tick := time.NewTicker(freezeLook)
 	defer tick.Stop()
 	for {
@@ -224,10 +224,10 @@ func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
 	}
 }
 
-func (c *Controller) Thaw(context.Context, string) {}
+func (c *modelling) Thaw(context.Context, string) {}
 
 // changing are the agents whose operation under way may change something.
-func (c *Controller) changing(tenant string) (busy []string) {
+func (c *modelling) changing(tenant string) (busy []string) {
 	for _, m := range c.members(tenant) {
 		if now := m.now.Load(); now != nil {
 			if of, known := FindMethod(now.method); !known || of.Effect != Reads {

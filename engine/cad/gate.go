@@ -176,7 +176,7 @@ func (x *execution) edited(params core.Raw) (*execution, error) {
 }
 
 // Settle implements judge.Settler: the agent no longer waits.
-func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
+func (c *roster) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) error {
 	a, err := c.kinds.agent.Need(tx, ap.Agent.Name)
 	if err != nil || a.Waiting != ap.ApprovalID {
 		if errors.Is(err, core.Kind(core.NotFound)) {
@@ -190,7 +190,7 @@ func (c *Controller) Settle(tx *audit.Tx, ap judge.Approval, out judge.Outcome) 
 
 // waitsNoMore clears what an agent waits for, when nobody acts on an answer any
 // more.
-func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member, reason string) error {
+func (c *roster) waitsNoMore(ctx context.Context, by core.Caller, m *member, reason string) error {
 	if m.rec.Load().Waiting == "" {
 		return nil
 	}
@@ -211,6 +211,6 @@ func (c *Controller) waitsNoMore(ctx context.Context, by core.Caller, m *member,
 }
 
 // voidIn closes what an agent waits for.
-func (c *Controller) voidIn(tx *audit.Tx, id, reason string) error {
+func (c *roster) voidIn(tx *audit.Tx, id, reason string) error {
 	return c.opt.Judge.Void(tx, func(a *judge.Approval) bool { return a.Gate == judge.GateCAD && a.Agent.Name == id }, reason)
 }

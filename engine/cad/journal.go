@@ -240,7 +240,7 @@ func (k *kept) fill(tx store.Tx) (size int, err error) {
 }
 
 // Shape is the recipe of a solid.
-func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
+func (c *modelling) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		there := false
 		if s, there, err = shapes.Get(tx, record.Key(hash)); err == nil && !there {
@@ -253,7 +253,7 @@ func (c *Controller) Shape(ctx context.Context, tenant, hash string) (s model.Sh
 
 // Journal is the journal of a workspace from an entry on, whole: with shapes
 // and files, so that replaying it gives the workspace.
-func (c *Controller) Journal(ctx context.Context, tenant, id string, from int) (all []model.Entry, err error) {
+func (c *modelling) Journal(ctx context.Context, tenant, id string, from int) (all []model.Entry, err error) {
 	if _, err := c.space(ctx, reader(tenant), id); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ const broadcastTopic = "cad.broadcast"
 // operation send_message). It goes over the bus, and stays in its receiver's
 // inbox for good. A broadcast reaches every agent of the tenant that is not
 // terminated, but its sender.
-func (c *Controller) SendMessage(ctx context.Context, by core.Caller, m SendMessage) (AgentMessage, error) {
+func (c *roster) SendMessage(ctx context.Context, by core.Caller, m SendMessage) (AgentMessage, error) {
 	if err := m.check(); err != nil {
 		return AgentMessage{}, err
 	}
@@ -42,7 +42,7 @@ func (c *Controller) SendMessage(ctx context.Context, by core.Caller, m SendMess
 
 // correspondents checks that both sides exist, so that a name of another tenant
 // is audited.
-func (c *Controller) correspondents(ctx context.Context, by core.Caller, m SendMessage) error {
+func (c *roster) correspondents(ctx context.Context, by core.Caller, m SendMessage) error {
 	for _, p := range []struct{ field, id string }{{"from_agent_id", m.From}, {"to_agent_id", m.To}} {
 		if p.id == ToAll && p.field == "to_agent_id" {
 			continue
@@ -60,7 +60,7 @@ func (c *Controller) correspondents(ctx context.Context, by core.Caller, m SendM
 
 // SendIn is SendMessage inside a transaction: the message exists if and only
 // if what else that changes does. A refusal has written nothing.
-func (c *Controller) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
+func (c *roster) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 	if err := m.check(); err != nil {
 		return AgentMessage{}, err
 	}
@@ -114,7 +114,7 @@ func countUnread(agent string) string { return "cad.unread." + agent }
 
 // carry hands a message to the bus. What answers a request closes it there; a
 // second answer, or one that comes too late for the bus, is an event.
-func (c *Controller) carry(tx *audit.Tx, m *SendMessage) (bus.Message, error) {
+func (c *roster) carry(tx *audit.Tx, m *SendMessage) (bus.Message, error) {
 	s := bus.Send{
 		Recipient: m.To, Sender: m.From, Type: bus.Event, TTL: bus.MaxTTL, Trace: m.Trace, Task: m.Task,
 		Payload: core.MustEncode(SendMessage{From: m.From, To: m.To, Type: m.Type, Content: m.Content}),
@@ -166,7 +166,7 @@ func answered(tx store.Tx, m *SendMessage) (AgentMessage, error) {
 // get_messages). Status is read or unread, Kind a type of message, Agent a
 // sender; a page that only a status narrows, or nothing, has its total from
 // counters. Marking them read is ReadMessages' business.
-func (c *Controller) Messages(ctx context.Context, tenant, agent string, f core.Filter) (core.Page[AgentMessage], error) {
+func (c *roster) Messages(ctx context.Context, tenant, agent string, f core.Filter) (core.Page[AgentMessage], error) {
 	f, err := f.Check()
 	err = cmp.Or(err, oneOf("status", f.Status, []string{"read", "unread"}), oneOf("kind", f.Kind, MessageTypes()))
 	if err == nil {
@@ -215,7 +215,7 @@ func (m *AgentMessage) fits(f core.Filter) bool {
 
 // delivered is a message of an agent's inbox. What was read out of the mailbox
 // on the bus is read.
-func (c *Controller) delivered(tx store.Tx, agent string, seq uint64, read bool) (AgentMessage, error) {
+func (c *roster) delivered(tx store.Tx, agent string, seq uint64, read bool) (AgentMessage, error) {
 	m, there, err := messages.Get(tx, record.Seq(seq))
 	if err == nil && !there {
 		err = core.Errorf(core.Internal, "message %d is in the inbox of %s but missing", seq, agent)
@@ -229,7 +229,7 @@ func (c *Controller) delivered(tx store.Tx, agent string, seq uint64, read bool)
 
 // ReadMessages gives an agent up to n (1-100) messages that it has not read,
 // the oldest first, and marks them read. An agent reads its own alone.
-func (c *Controller) ReadMessages(ctx context.Context, by core.Caller, agent string, n int) ([]AgentMessage, error) {
+func (c *roster) ReadMessages(ctx context.Context, by core.Caller, agent string, n int) ([]AgentMessage, error) {
 	if n < 1 || n > core.MaxPageSize {
 		return nil, core.Invalid("n", n, "1-100")
 	}
@@ -247,7 +247,7 @@ func (c *Controller) ReadMessages(ctx context.Context, by core.Caller, agent str
 	return taken, explain("read the messages of "+agent, err)
 }
 
-func (c *Controller) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, error) {
+func (c *roster) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, error) {
 	var fresh []AgentMessage
 	var seqs []uint64 // of them, and of those read on the bus
 	err := unread.Each(tx, record.Text(agent), func(k record.Parts, _ struct{}) (bool, error) {
@@ -291,7 +291,7 @@ func (c *Controller) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, 
 }
 
 // Unread is how many messages an agent has not read, by their counter.
-func (c *Controller) Unread(ctx context.Context, tenant, agent string) (n int, err error) {
+func (c *roster) Unread(ctx context.Context, tenant, agent string) (n int, err error) {
 	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
 		return 0, err
 	}

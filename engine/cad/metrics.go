@@ -99,7 +99,7 @@ const (
 	okBit      = 0x80
 )
 
-func (c *Controller) count(tx *audit.Tx, agent string, s sample) error {
+func (c *roster) count(tx *audit.Tx, agent string, s sample) error {
 	f, _, err := figuresOf.Get(tx, record.Key(agent))
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (f *figures) samples() []sample {
 }
 
 // Metrics tells how an agent does (controller operation get_agent_metrics).
-func (c *Controller) Metrics(ctx context.Context, tenant, id string) (Metrics, error) {
+func (c *roster) Metrics(ctx context.Context, tenant, id string) (Metrics, error) {
 	found, err := c.member(ctx, reader(tenant), id)
 	if err != nil {
 		return Metrics{}, err

@@ -25,7 +25,7 @@ type marked struct {
 }
 
 // recorded is the result of an operation that was done under a mark.
-func (c *Controller) recorded(ctx context.Context, tenant, mark string) (done Done, there bool, err error) {
+func (c *roster) recorded(ctx context.Context, tenant, mark string) (done Done, there bool, err error) {
 	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		done, there, err = doneUnder(tx, mark)
 		return err
@@ -44,7 +44,7 @@ func doneUnder(tx store.Tx, mark string) (Done, bool, error) {
 
 // ForgetMarks removes what is on disk under the marks that begin with prefix:
 // their task is over.
-func (c *Controller) ForgetMarks(tx *audit.Tx, prefix string) error {
+func (c *roster) ForgetMarks(tx *audit.Tx, prefix string) error {
 	return marks.Drop(tx, record.Key(prefix))
 }
 

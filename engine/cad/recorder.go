@@ -43,7 +43,7 @@ func (x *execution) recorded(tx *audit.Tx, o Operated) error {
 	return x.c.opt.Record.Operation(tx, o)
 }
 
-func (c *Controller) recordAgent(tx *audit.Tx, a *Agent) error {
+func (c *roster) recordAgent(tx *audit.Tx, a *Agent) error {
 	if c.opt.Record == nil {
 		return nil
 	}

@@ -156,7 +156,7 @@ func checkText(field, s string, most int) error {
 }
 
 // Roles are the roles of a tenant: the built-in ones, then its own by name.
-func (c *Controller) Roles(tenant string) []RoleTemplate {
+func (c *roster) Roles(tenant string) []RoleTemplate {
 	all := slices.Clone(c.roles)
 	c.look(tenant, func(t *mind) {
 		for _, name := range slices.Sorted(maps.Keys(t.custom)) {
@@ -167,7 +167,7 @@ func (c *Controller) Roles(tenant string) []RoleTemplate {
 }
 
 // Role is one role of a tenant.
-func (c *Controller) Role(tenant, name string) (RoleTemplate, error) {
+func (c *roster) Role(tenant, name string) (RoleTemplate, error) {
 	all := c.Roles(tenant)
 	if r := finderOf(all)(name); r != nil {
 		return *r, nil
@@ -184,7 +184,7 @@ func finderOf(roles []RoleTemplate) roleFinder {
 	}
 }
 
-func (c *Controller) roleKind() record.Table[RoleTemplate] {
+func (c *roster) roleKind() record.Table[RoleTemplate] {
 	return &record.Kind[*RoleTemplate]{
 		Noun: "cad.role", Bucket: "cad.role", Ledger: c.ledger,
 		ID:    func(r *RoleTemplate) string { return r.Name },
@@ -197,7 +197,7 @@ func (c *Controller) roleKind() record.Table[RoleTemplate] {
 
 // CheckRole reports a role that can't be kept because the program has one of its
 // name.
-func (c *Controller) CheckRole(r RoleTemplate) error {
+func (c *roster) CheckRole(r RoleTemplate) error {
 	if finderOf(c.roles)(r.Name) == nil {
 		return nil
 	}
@@ -207,7 +207,7 @@ func (c *Controller) CheckRole(r RoleTemplate) error {
 // PutRole makes a role of the tenant's own as it is given and says what that
 // did: created, changed or unchanged. Agents that have it are bound by it from
 // their next operation on. The built-in ones stay as they are.
-func (c *Controller) PutRole(ctx context.Context, by core.Caller, r RoleTemplate) (_ RoleTemplate, action string, err error) {
+func (c *roster) PutRole(ctx context.Context, by core.Caller, r RoleTemplate) (_ RoleTemplate, action string, err error) {
 	if r, err = r.Check(); err != nil {
 		return r, "", err
 	}

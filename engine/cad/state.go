@@ -57,10 +57,10 @@ func (m *member) shown() *Agent {
 }
 
 // of is what is in mind of a tenant.
-func (c *Controller) of(name string) *mind { return c.change(name, func(*mind) {}) }
+func (c *roster) of(name string) *mind { return c.change(name, func(*mind) {}) }
 
 // change changes what is in mind of a tenant, which it returns.
-func (c *Controller) change(name string, do func(*mind)) *mind {
+func (c *roster) change(name string, do func(*mind)) *mind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tenants[name]
@@ -76,7 +76,7 @@ func (c *Controller) change(name string, do func(*mind)) *mind {
 }
 
 // look looks at what is in mind of a tenant, if there is anything.
-func (c *Controller) look(name string, at func(*mind)) {
+func (c *roster) look(name string, at func(*mind)) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if t := c.tenants[name]; t != nil {
@@ -85,7 +85,7 @@ func (c *Controller) look(name string, at func(*mind)) {
 }
 
 // elsewhere reports whether a tenant other than the named one has something.
-func (c *Controller) elsewhere(name string, has func(*mind) bool) bool {
+func (c *roster) elsewhere(name string, has func(*mind) bool) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for other, t := range c.tenants {
@@ -97,7 +97,7 @@ func (c *Controller) elsewhere(name string, has func(*mind) bool) bool {
 }
 
 // recall reads a tenant's records.
-func (c *Controller) recall(ctx context.Context, name string) error {
+func (c *roster) recall(ctx context.Context, name string) error {
 	k := &c.kinds
 	err := errors.Join(k.settings.Read(ctx, name), k.agent.Read(ctx, name), k.workspace.Read(ctx, name), k.role.Read(ctx, name))
 	if c.opt.ReadOnly {
@@ -110,7 +110,7 @@ func (c *Controller) recall(ctx context.Context, name string) error {
 }
 
 // member finds an agent of the caller's tenant.
-func (c *Controller) member(ctx context.Context, by core.Caller, id string) (*member, error) {
+func (c *roster) member(ctx context.Context, by core.Caller, id string) (*member, error) {
 	var m *member
 	c.look(by.Tenant, func(t *mind) { m = t.members[id] })
 	if m != nil {
@@ -124,7 +124,7 @@ func (c *Controller) member(ctx context.Context, by core.Caller, id string) (*me
 
 // space finds a workspace of the caller's tenant. One that only another tenant
 // has is refused as foreign.
-func (c *Controller) space(ctx context.Context, by core.Caller, id string) (*Workspace, error) {
+func (c *modelling) space(ctx context.Context, by core.Caller, id string) (*Workspace, error) {
 	found, err := c.ownSpace(by.Tenant, id)
 	if found != nil || id == Main {
 		return found, err
@@ -136,7 +136,7 @@ func (c *Controller) space(ctx context.Context, by core.Caller, id string) (*Wor
 }
 
 // ownSpace finds a workspace of a tenant.
-func (c *Controller) ownSpace(name, id string) (w *Workspace, err error) {
+func (c *modelling) ownSpace(name, id string) (w *Workspace, err error) {
 	if c.look(name, func(t *mind) { w = t.spaces[id] }); w == nil {
 		err = core.Missing("workspace_id", id)
 	}
@@ -145,10 +145,10 @@ func (c *Controller) ownSpace(name, id string) (w *Workspace, err error) {
 
 // Parties are the CAD agents that are not terminated, as the bus knows them.
 // Its methods may be called inside transactions.
-type Parties struct{ c *Controller }
+type Parties struct{ c *roster }
 
 // Parties are the CAD agents as senders and recipients of messages.
-func (c *Controller) Parties() Parties { return Parties{c} }
+func (c *roster) Parties() Parties { return Parties{c} }
 
 // Known reports whether an id is that of a CAD agent that is not terminated.
 func (p Parties) Known(name, id string) (known bool) {
@@ -168,7 +168,7 @@ func (p Parties) Elsewhere(name, id string) bool {
 
 // Live are a tenant's agents that are not terminated, by id. The records are
 // shared: they must not be modified.
-func (c *Controller) Live(tenant string) []*Agent {
+func (c *roster) Live(tenant string) []*Agent {
 	var live []*Agent
 	for _, m := range c.members(tenant) {
 		if a := m.shown(); a.Status != Terminated {
@@ -179,7 +179,7 @@ func (c *Controller) Live(tenant string) []*Agent {
 }
 
 // members are a tenant's agents by id.
-func (c *Controller) members(name string) (all []*member) {
+func (c *roster) members(name string) (all []*member) {
 	c.look(name, func(t *mind) {
 		for _, id := range slices.Sorted(maps.Keys(t.members)) {
 			all = append(all, t.members[id])

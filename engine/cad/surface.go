@@ -35,7 +35,7 @@ const (
 // left out then. A worker facets those that were not looked at lately, as finely
 // as a screen can show. It changes nothing, so neither a role nor a rule is
 // asked. The meshes are shared: they must not be modified.
-func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids ...string) (all []Surface, more int, err error) {
+func (c *modelling) Surfaces(ctx context.Context, tenant, workspace string, ids ...string) (all []Surface, more int, err error) {
 	by := reader(tenant)
 	space, err := c.space(ctx, by, workspace)
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Controller) Surfaces(ctx context.Context, tenant, workspace string, ids
 
 // lately are the solids to look at, and the surfaces of those that were looked
 // at lately.
-func (c *Controller) lately(ctx context.Context, space *Workspace, ids []string) (all []Surface, solids []model.Entity, more int, err error) {
+func (c *modelling) lately(ctx context.Context, space *Workspace, ids []string) (all []Surface, solids []model.Entity, more int, err error) {
 	if len(ids) > maxSurfaces {
 		return nil, nil, 0, core.Invalid("entity_ids", len(ids), fmt.Sprintf("at most %d", maxSurfaces))
 	}

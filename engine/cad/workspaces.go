@@ -55,7 +55,7 @@ type begun struct {
 }
 
 // CreateWorkspace makes a workspace: empty, or as a copy of another.
-func (c *Controller) CreateWorkspace(ctx context.Context, by core.Caller, w CreateWorkspace) (Workspace, error) {
+func (c *modelling) CreateWorkspace(ctx context.Context, by core.Caller, w CreateWorkspace) (Workspace, error) {
 	b, err := c.begin(ctx, by, w, "workspace.create", nil)
 	if err != nil {
 		return Workspace{}, err
@@ -66,7 +66,7 @@ func (c *Controller) CreateWorkspace(ctx context.Context, by core.Caller, w Crea
 
 // spaceFor is the workspace that a new agent's request makes along with it, nil
 // when it is there. Main is there for everybody.
-func (c *Controller) spaceFor(ctx context.Context, by core.Caller, w CreateAgent) (*begun, error) {
+func (c *modelling) spaceFor(ctx context.Context, by core.Caller, w CreateAgent) (*begun, error) {
 	if err := model.CheckWorkspaceID(w.WorkspaceID); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (c *Controller) spaceFor(ctx context.Context, by core.Caller, w CreateAgent
 }
 
 // begin makes the first entry of a workspace.
-func (c *Controller) begin(ctx context.Context, by core.Caller, w CreateWorkspace, method string, params core.Raw) (*begun, error) {
+func (c *modelling) begin(ctx context.Context, by core.Caller, w CreateWorkspace, method string, params core.Raw) (*begun, error) {
 	if err := c.checkWorkspace(&w); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *Controller) begin(ctx context.Context, by core.Caller, w CreateWorkspac
 	}}, nil
 }
 
-func (c *Controller) checkWorkspace(w *CreateWorkspace) error {
+func (c *modelling) checkWorkspace(w *CreateWorkspace) error {
 	w.Name = cmp.Or(w.Name, w.WorkspaceID)
 	if err := cmp.Or(model.CheckWorkspaceID(w.WorkspaceID), checkText("workspace_name", w.Name, 100)); err != nil {
 		return err
@@ -148,7 +148,7 @@ func checkDirectory(field, dir string) error {
 }
 
 // checkKernel reports a kernel that there is not.
-func (c *Controller) checkKernel(name string) error {
+func (c *modelling) checkKernel(name string) error {
 	kernels := []Kernel{{Name: "embedded"}, {Name: "occt"}}
 	if c.opt.Pool != nil {
 		kernels = c.opt.Pool.Kernels()
@@ -165,7 +165,7 @@ func (c *Controller) checkKernel(name string) error {
 }
 
 // beginIn stores a workspace.
-func (c *Controller) beginIn(tx *audit.Tx, b *begun) error {
+func (c *modelling) beginIn(tx *audit.Tx, b *begun) error {
 	if was, err := c.kinds.workspace.Load(tx, b.space.WorkspaceID); err != nil {
 		return err
 	} else if was != nil {
@@ -180,7 +180,7 @@ func (c *Controller) beginIn(tx *audit.Tx, b *begun) error {
 }
 
 // replay is the content of a workspace.
-func (c *Controller) replay(ctx context.Context, tenant, id string) (*model.Workspace, error) {
+func (c *modelling) replay(ctx context.Context, tenant, id string) (*model.Workspace, error) {
 	entries, err := c.Journal(ctx, tenant, id, 1)
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (c *Controller) replay(ctx context.Context, tenant, id string) (*model.Work
 
 // SetDirectory names where the files of a workspace lie from now on: an
 // absolute path, or "" for the default place.
-func (c *Controller) SetDirectory(ctx context.Context, by core.Caller, id, dir string) (Workspace, error) {
+func (c *modelling) SetDirectory(ctx context.Context, by core.Caller, id, dir string) (Workspace, error) {
 	if err := checkDirectory("directory", dir); err != nil {
 		return Workspace{}, err
 	}
@@ -217,7 +217,7 @@ func (c *Controller) SetDirectory(ctx context.Context, by core.Caller, id, dir s
 }
 
 // directory is where a workspace's files lie; "" when it has none.
-func (c *Controller) directory(w *Workspace) string {
+func (c *modelling) directory(w *Workspace) string {
 	switch {
 	case w.Directory != "":
 		return w.Directory
@@ -228,7 +228,7 @@ func (c *Controller) directory(w *Workspace) string {
 }
 
 // Workspace returns one workspace.
-func (c *Controller) Workspace(ctx context.Context, tenant, id string) (Workspace, error) {
+func (c *modelling) Workspace(ctx context.Context, tenant, id string) (Workspace, error) {
 	w, err := c.space(ctx, reader(tenant), id)
 	if err != nil {
 		return Workspace{}, err
@@ -238,7 +238,7 @@ func (c *Controller) Workspace(ctx context.Context, tenant, id string) (Workspac
 
 // Workspaces lists workspaces, newest first. Agent is who made it, Kind a
 // kernel; Since and Until are of its creation; Match looks into id and name.
-func (c *Controller) Workspaces(_ context.Context, tenant string, f core.Filter) (core.Page[Workspace], error) {
+func (c *modelling) Workspaces(_ context.Context, tenant string, f core.Filter) (core.Page[Workspace], error) {
 	f, err := f.Check()
 	if err != nil {
 		return core.Page[Workspace]{}, err
@@ -249,7 +249,7 @@ func (c *Controller) Workspaces(_ context.Context, tenant string, f core.Filter)
 }
 
 // spaces are a tenant's workspaces, the newest first.
-func (c *Controller) spaces(name string) (all []Workspace) {
+func (c *modelling) spaces(name string) (all []Workspace) {
 	c.look(name, func(t *mind) {
 		for _, w := range t.spaces {
 			all = append(all, *w)
@@ -263,7 +263,7 @@ func (c *Controller) spaces(name string) (all []Workspace) {
 
 // Entities lists what is in a workspace, by id. Kind is an entity's type, Agent
 // who made it; Match looks into the id.
-func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Filter) (core.Page[model.Entity], error) {
+func (c *modelling) Entities(ctx context.Context, tenant, id string, f core.Filter) (core.Page[model.Entity], error) {
 	f, err := f.Check()
 	if err != nil {
 		return core.Page[model.Entity]{}, err
@@ -291,7 +291,7 @@ func (c *Controller) Entities(ctx context.Context, tenant, id string, f core.Fil
 }
 
 // AllEntities is all that is in a workspace, by id.
-func (c *Controller) AllEntities(ctx context.Context, tenant, id string) (all []model.Entity, err error) {
+func (c *modelling) AllEntities(ctx context.Context, tenant, id string) (all []model.Entity, err error) {
 	err = c.viewSpace(ctx, tenant, id, "entities", func(tx *audit.Tx, _ *Workspace) error {
 		return entities.Each(tx, record.Text(id), func(_ record.Parts, e model.Entity) (bool, error) {
 			all = append(all, e)
@@ -302,7 +302,7 @@ func (c *Controller) AllEntities(ctx context.Context, tenant, id string) (all []
 }
 
 // viewSpace reads what is kept of a workspace; what names it in errors.
-func (c *Controller) viewSpace(ctx context.Context, tenant, id, what string, read func(*audit.Tx, *Workspace) error) error {
+func (c *modelling) viewSpace(ctx context.Context, tenant, id, what string, read func(*audit.Tx, *Workspace) error) error {
 	w, err := c.space(ctx, reader(tenant), id)
 	if err != nil {
 		return err
@@ -311,7 +311,7 @@ func (c *Controller) viewSpace(ctx context.Context, tenant, id, what string, rea
 }
 
 // Conflicts are those that merges into a workspace left open, the oldest first.
-func (c *Controller) Conflicts(ctx context.Context, tenant, id string) (open []model.Conflict, err error) {
+func (c *modelling) Conflicts(ctx context.Context, tenant, id string) (open []model.Conflict, err error) {
 	err = c.viewSpace(ctx, tenant, id, "conflicts", func(tx *audit.Tx, _ *Workspace) (err error) {
 		open, _, err = conflicts.Get(tx, record.Key(id))
 		return err
@@ -322,7 +322,7 @@ func (c *Controller) Conflicts(ctx context.Context, tenant, id string) (open []m
 // History lists the journal of a workspace, newest first, without shapes and
 // files. Kind is a method, Agent an agent; the page is found by arithmetic
 // unless something narrows it.
-func (c *Controller) History(ctx context.Context, tenant, id string, f core.Filter) (core.Page[model.Entry], error) {
+func (c *modelling) History(ctx context.Context, tenant, id string, f core.Filter) (core.Page[model.Entry], error) {
 	f, err := f.Check()
 	if err != nil {
 		return core.Page[model.Entry]{}, err

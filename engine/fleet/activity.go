@@ -105,7 +105,7 @@ func diffKey(name string) record.Key     { return record.Text(name).Byte('d') }
 
 // Activity returns what an agent does or did last; nil when that is what the
 // caller knows, by its At. A zero known is nothing.
-func (f *Fleet) Activity(ctx context.Context, tenant, name string, known time.Time) (*Activity, error) {
+func (f *roster) Activity(ctx context.Context, tenant, name string, known time.Time) (*Activity, error) {
 	m, err := f.find(ctx, reader(tenant), name)
 	if err != nil {
 		return nil, err

@@ -208,7 +208,7 @@ const (
 	attention record.Rows[string] = "agent.attention" // task id → why it asked for a person
 )
 
-func (f *Fleet) agentKind() record.Table[Agent] {
+func (f *roster) agentKind() record.Table[Agent] {
 	return &record.Kind[*Agent]{
 		Noun: "agent", Bucket: "agent", Ledger: f.opt.Ledger, Follow: f.follow,
 		ID:       func(a *Agent) string { return a.Name },
@@ -225,7 +225,7 @@ type stored struct {
 	Env map[string]string `json:"env,omitempty"`
 }
 
-func (f *Fleet) projectKind() record.Table[Project] {
+func (f *roster) projectKind() record.Table[Project] {
 	return &record.Kind[*Project]{
 		Noun: "project", Bucket: "project", Ledger: f.opt.Ledger,
 		ID:    func(p *Project) string { return p.ID },
@@ -238,7 +238,7 @@ func (p *Project) key() record.Key { return record.Key(p.Name) }
 
 func (r *Role) key() record.Key { return record.Text(r.ProjectName).Last(r.Name) }
 
-func (f *Fleet) roleKind() record.Table[Role] {
+func (f *roster) roleKind() record.Table[Role] {
 	return &record.Kind[*Role]{
 		Noun: "role", Bucket: "role", Ledger: f.opt.Ledger,
 		ID:    func(r *Role) string { return r.ID },
@@ -266,7 +266,7 @@ var errSame = errors.New("nothing changed")
 
 // change applies fn to an agent's newest record, works out the status that
 // follows, and saves it. fn may return errSame to leave everything as it is.
-func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+func (f *roster) change(ctx context.Context, by core.Caller, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
 	var out Agent
 	err := f.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
 		out, err = f.changeIn(tx, m, n, fn)
@@ -276,7 +276,7 @@ func (f *Fleet) change(ctx context.Context, by core.Caller, m *member, n record.
 }
 
 // changeIn is change inside a transaction.
-func (f *Fleet) changeIn(tx *audit.Tx, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
+func (f *roster) changeIn(tx *audit.Tx, m *member, n record.Event, fn func(tx *audit.Tx, a *Agent) error) (Agent, error) {
 	old, err := f.agents.Load(tx, m.name)
 	if err != nil {
 		return Agent{}, err

@@ -128,7 +128,7 @@ func (f *Fleet) checkCreate(ctx context.Context, by core.Caller, c *Create) erro
 
 // conceal keeps credentials that are given in clear as secrets, so that the
 // record only refers to them. It reports whether one has a new value.
-func (f *Fleet) conceal(ctx context.Context, by core.Caller, c *Create) (changed bool, err error) {
+func (f *roster) conceal(ctx context.Context, by core.Caller, c *Create) (changed bool, err error) {
 	if f.opt.Secrets == nil {
 		return false, nil
 	}
@@ -177,7 +177,7 @@ func (f *Fleet) Check(c Create) (bad []error) {
 	return bad
 }
 
-func (f *Fleet) runtimes() string {
+func (f *roster) runtimes() string {
 	return strings.Join(slices.Sorted(maps.Keys(f.opt.Runtimes)), ", ")
 }
 
@@ -204,7 +204,7 @@ func createdDetail(c Create) any {
 }
 
 // addRole records a project and a role of it that are not there yet.
-func (f *Fleet) addRole(tx *audit.Tx, project, role string) error {
+func (f *roster) addRole(tx *audit.Tx, project, role string) error {
 	tenant := tx.Tenant()
 	p := Project{ID: stableID("project", tenant, project), Name: project}
 	r := Role{ID: stableID("role", tenant, project, role), Name: role, ProjectID: p.ID, ProjectName: project}

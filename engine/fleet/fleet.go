@@ -60,19 +60,24 @@ type Options struct {
 // Lock order: Fleet.mu, then a member's. None is held while the ledger, the
 // swarm, the judge or a runtime is called.
 type Fleet struct {
+	roster
+	placing sync.Mutex // is held while an agent gets its place on a host
+	leavers []func(tx *audit.Tx, name string) error
+	unread  bool // there are agents that New could not read
+}
+
+// roster is who there is, what was said of them and what waits for them; it starts
+// nothing.
+type roster struct {
 	opt      Options
 	agents   record.Table[Agent]
 	projects record.Table[Project]
 	roles    record.Table[Role]
 	messages record.Table[Message]
 
-	placing sync.Mutex // is held while an agent gets its place on a host
-
-	mu      sync.RWMutex
-	fleet   map[string]map[string]*member // tenant → name
-	launch  func(*member)                 // starts supervising; nil unless Run is running
-	leavers []func(tx *audit.Tx, name string) error
-	unread  bool // there are agents that New could not read
+	mu     sync.RWMutex
+	fleet  map[string]map[string]*member // tenant → name
+	launch func(*member)                 // starts supervising; nil unless Run is running
 }
 
 var (
@@ -90,7 +95,7 @@ func (f *Fleet) Leaver(left func(tx *audit.Tx, name string) error) {
 // The caller makes the fleet known to the swarm (Runner of KindPrompt, Freezer)
 // and to the judge (Await GateTool).
 func New(ctx context.Context, opt Options) (*Fleet, error) {
-	f := &Fleet{opt: opt, fleet: map[string]map[string]*member{}}
+	f := &Fleet{roster: roster{opt: opt, fleet: map[string]map[string]*member{}}}
 	f.agents, f.projects, f.roles, f.messages = f.agentKind(), f.projectKind(), f.roleKind(), f.messageKind()
 	opt.Ledger.Register(f.agents.Auditable(), f.projects.Auditable(), f.roles.Auditable(), f.messages.Auditable())
 	err := f.everywhere(ctx, func(tenant string) error {
@@ -105,7 +110,7 @@ func New(ctx context.Context, opt Options) (*Fleet, error) {
 }
 
 // everywhere does something for each tenant.
-func (f *Fleet) everywhere(ctx context.Context, do func(tenant string) error) error {
+func (f *roster) everywhere(ctx context.Context, do func(tenant string) error) error {
 	ids, err := f.opt.Swarm.Here(ctx)
 	if err != nil {
 		return err
@@ -115,7 +120,7 @@ func (f *Fleet) everywhere(ctx context.Context, do func(tenant string) error) er
 
 // follow has an agent's member take its newest record over; nil was deleted. A
 // new one is supervised when Run is running.
-func (f *Fleet) follow(tenant, name string, a *Agent) {
+func (f *roster) follow(tenant, name string, a *Agent) {
 	if m := f.member(tenant, name); m != nil && a != nil {
 		m.saved(a)
 		return
@@ -136,21 +141,21 @@ func (f *Fleet) follow(tenant, name string, a *Agent) {
 	}
 }
 
-func (f *Fleet) member(tenant, name string) *member {
+func (f *roster) member(tenant, name string) *member {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.fleet[tenant][name]
 }
 
 // running reports whether Run keeps the agents going.
-func (f *Fleet) running() bool {
+func (f *roster) running() bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.launch != nil
 }
 
 // members of a tenant by name; of all tenants when tenant is "".
-func (f *Fleet) members(tenant string) []*member {
+func (f *roster) members(tenant string) []*member {
 	f.mu.RLock()
 	var out []*member
 	for t, fleet := range f.fleet {
@@ -170,7 +175,7 @@ func (f *Fleet) members(tenant string) []*member {
 
 // find returns a tenant's agent. A name that only another tenant has is
 // refused and audited.
-func (f *Fleet) find(ctx context.Context, by core.Caller, name string) (*member, error) {
+func (f *roster) find(ctx context.Context, by core.Caller, name string) (*member, error) {
 	if m := f.member(by.Tenant, name); m != nil {
 		return m, nil
 	}
@@ -234,10 +239,10 @@ func (f *Fleet) Run(ctx context.Context) error {
 const component = "fleet"
 
 // Known reports whether a tenant has an agent of this name.
-func (f *Fleet) Known(tenant, name string) bool { return f.member(tenant, name) != nil }
+func (f *roster) Known(tenant, name string) bool { return f.member(tenant, name) != nil }
 
 // Elsewhere reports whether another tenant has one.
-func (f *Fleet) Elsewhere(tenant, name string) bool {
+func (f *roster) Elsewhere(tenant, name string) bool {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for other, fleet := range f.fleet {
@@ -249,7 +254,7 @@ func (f *Fleet) Elsewhere(tenant, name string) bool {
 }
 
 // All lists the names of a tenant's agents, in order.
-func (f *Fleet) All(tenant string) []string {
+func (f *roster) All(tenant string) []string {
 	members := f.members(tenant)
 	names := make([]string, len(members))
 	for i, m := range members {

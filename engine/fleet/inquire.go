@@ -16,7 +16,7 @@ type Listener interface {
 
 var _ judge.Inquirer = (*Fleet)(nil)
 
-func (f *Fleet) Listens(a *judge.Approval) error {
+func (f *roster) Listens(a *judge.Approval) error {
 	if f.listener(a) != nil {
 		return nil
 	}
@@ -26,13 +26,13 @@ func (f *Fleet) Listens(a *judge.Approval) error {
 
 // Inquire implements judge.Inquirer. A question that does not arrive stays on the card
 // without a reply.
-func (f *Fleet) Inquire(a *judge.Approval, text string) {
+func (f *roster) Inquire(a *judge.Approval, text string) {
 	if l := f.listener(a); l != nil {
 		_ = l.Tell(a.Action.CallID, text)
 	}
 }
 
-func (f *Fleet) listener(a *judge.Approval) Listener {
+func (f *roster) listener(a *judge.Approval) Listener {
 	m := f.member(a.TenantID, a.Agent.Name)
 	if m == nil || a.Driver == "mcp" { // whoever called a tool of ours waits for its result alone
 		return nil

@@ -49,7 +49,7 @@ type moment struct {
 	stop     context.CancelFunc
 }
 
-func (f *Fleet) newMember(a *Agent) *member {
+func (f *roster) newMember(a *Agent) *member {
 	m := &member{
 		tenant: a.TenantID, name: a.Name, wake: f.opt.Swarm.Wake,
 		bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), offer: make(chan struct{}, 1),

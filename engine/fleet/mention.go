@@ -71,7 +71,7 @@ type Attacher interface {
 }
 
 // WithFiles adds files of an agent's directory to a message for it.
-func (f *Fleet) WithFiles(tenant, name, text string, paths []string) (string, error) {
+func (f *roster) WithFiles(tenant, name, text string, paths []string) (string, error) {
 	if len(paths) == 0 {
 		return text, nil
 	}

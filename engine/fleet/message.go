@@ -55,7 +55,7 @@ const messagePrefix = "qm"
 // messagesOf finds messages by their agent.
 const messagesOf = "agent.message.of"
 
-func (f *Fleet) messageKind() record.Table[Message] {
+func (f *roster) messageKind() record.Table[Message] {
 	return &record.Kind[*Message]{
 		Noun: "queued message", Subject: "agent_message", Bucket: "agent.message", Ledger: f.opt.Ledger, Follow: f.followMessage,
 		ID:  func(m *Message) string { return m.MessageID },
@@ -66,7 +66,7 @@ func (f *Fleet) messageKind() record.Table[Message] {
 }
 
 // followMessage has an agent's member know its queue.
-func (f *Fleet) followMessage(tenant, id string, now *Message) {
+func (f *roster) followMessage(tenant, id string, now *Message) {
 	if now != nil {
 		if m := f.member(tenant, now.Agent); m != nil {
 			m.queued(id, now)
@@ -114,7 +114,7 @@ func sortMessages(all []*Message) {
 }
 
 // messagesIn are an agent's messages, the next first.
-func (f *Fleet) messagesIn(tx *audit.Tx, agent string) (all []*Message, err error) {
+func (f *roster) messagesIn(tx *audit.Tx, agent string) (all []*Message, err error) {
 	err = f.messages.Along(tx, messagesOf, agent, func(m *Message) error {
 		all = append(all, m)
 		return nil
@@ -125,7 +125,7 @@ func (f *Fleet) messagesIn(tx *audit.Tx, agent string) (all []*Message, err erro
 
 // Queue is what waits for an agent, the next first, and what it was told in the
 // task that it works on. The records are shared: they must not be modified.
-func (f *Fleet) Queue(ctx context.Context, tenant, name string) ([]*Message, error) {
+func (f *roster) Queue(ctx context.Context, tenant, name string) ([]*Message, error) {
 	m, err := f.find(ctx, reader(tenant), name)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (f *Fleet) Queue(ctx context.Context, tenant, name string) ([]*Message, err
 }
 
 // Queued is Queue without an error: nothing waits for who is no agent.
-func (f *Fleet) Queued(tenant, name string) []*Message {
+func (f *roster) Queued(tenant, name string) []*Message {
 	if m := f.member(tenant, name); m != nil {
 		return numbered(m.look().queue)
 	}
@@ -142,7 +142,7 @@ func (f *Fleet) Queued(tenant, name string) []*Message {
 }
 
 // enqueue keeps a message for an agent.
-func (f *Fleet) enqueue(ctx context.Context, by core.Caller, m *member, text, uri string, steers bool) (out Message, err error) {
+func (f *roster) enqueue(ctx context.Context, by core.Caller, m *member, text, uri string, steers bool) (out Message, err error) {
 	a := m.rec.Load()
 	parent := ""
 	if giver := f.member(by.Tenant, by.Name); by.Kind == core.Agent && giver != nil {
@@ -185,7 +185,7 @@ func (f *Fleet) enqueue(ctx context.Context, by core.Caller, m *member, text, ur
 
 // place numbers a queue from 1 on and writes those whose number is another now,
 // all but one, which its own event writes.
-func (f *Fleet) place(tx *audit.Tx, queue []*Message, but *Message) error {
+func (f *roster) place(tx *audit.Tx, queue []*Message, but *Message) error {
 	for i, x := range queue {
 		if x.Place == i+1 {
 			continue
@@ -209,7 +209,7 @@ func messageDetail(m *Message) map[string]any {
 }
 
 // Withdraw takes a message out of its queue before it is given. It returns the message.
-func (f *Fleet) Withdraw(ctx context.Context, by core.Caller, name, id string) (gone Message, err error) {
+func (f *roster) Withdraw(ctx context.Context, by core.Caller, name, id string) (gone Message, err error) {
 	if _, err := f.find(ctx, by, name); err != nil {
 		return gone, err
 	}
@@ -226,7 +226,7 @@ func (f *Fleet) Withdraw(ctx context.Context, by core.Caller, name, id string) (
 
 // Reorder gives a message another place in its queue, 1 the next to be given; one past the
 // end is the last. One that was held is tried again.
-func (f *Fleet) Reorder(ctx context.Context, by core.Caller, name, id string, place int) (out Message, err error) {
+func (f *roster) Reorder(ctx context.Context, by core.Caller, name, id string, place int) (out Message, err error) {
 	if place < 1 || place > MaxQueue {
 		return out, core.Invalid("place", place, fmt.Sprintf("1-%d", MaxQueue))
 	}
@@ -254,7 +254,7 @@ func (f *Fleet) Reorder(ctx context.Context, by core.Caller, name, id string, pl
 }
 
 // waiting is a message of an agent that was not handed over.
-func (f *Fleet) waiting(tx *audit.Tx, name, id string) (*Message, error) {
+func (f *roster) waiting(tx *audit.Tx, name, id string) (*Message, error) {
 	x, err := f.messages.Load(tx, id)
 	if err != nil {
 		return nil, err
@@ -269,7 +269,7 @@ func (f *Fleet) waiting(tx *audit.Tx, name, id string) (*Message, error) {
 }
 
 // dropMessages removes what waits for an agent that is deleted, with it.
-func (f *Fleet) dropMessages(tx *audit.Tx, name string) error {
+func (f *roster) dropMessages(tx *audit.Tx, name string) error {
 	queue, err := f.messagesIn(tx, name)
 	for _, x := range queue {
 		err = errors.Join(err, f.messages.Remove(tx, record.Event{Type: "agent.message_dropped", Detail: messageDetail(x)}, x))

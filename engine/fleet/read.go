@@ -18,7 +18,7 @@ import (
 // unless asked otherwise (model 2). The total counts all lines that are kept of
 // those since the agent was created. f.Status is a level, f.Task a task; a filtered log is read
 // through from its end.
-func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[task.LogLine], error) {
+func (f *roster) Log(ctx context.Context, tenant, name string, q core.Filter) (core.Page[task.LogLine], error) {
 	var none core.Page[task.LogLine]
 	if q.Size == 0 {
 		q.Size = 1
@@ -50,7 +50,7 @@ func (f *Fleet) Log(ctx context.Context, tenant, name string, q core.Filter) (co
 }
 
 // logEnd is the newest line's number in an agent's log, 0 when it is empty.
-func (f *Fleet) logEnd(ctx context.Context, tenant, name string) (uint64, error) {
+func (f *roster) logEnd(ctx context.Context, tenant, name string) (uint64, error) {
 	_, last, err := f.opt.Tasks.Log(ctx, tenant, stream(name), 0, 0)
 	if err != nil {
 		return 0, fmt.Errorf("read the log of agent %s: %w", name, err)
@@ -59,7 +59,7 @@ func (f *Fleet) logEnd(ctx context.Context, tenant, name string) (uint64, error)
 }
 
 // logTail returns up to n lines of (base, upto], newest first.
-func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uint64, n int) ([]task.LogLine, error) {
+func (f *roster) logTail(ctx context.Context, tenant, name string, base, upto uint64, n int) ([]task.LogLine, error) {
 	if upto <= base {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func (f *Fleet) logTail(ctx context.Context, tenant, name string, base, upto uin
 }
 
 // searchLog pages through the lines that match.
-func (f *Fleet) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[task.LogLine], error) {
+func (f *roster) searchLog(ctx context.Context, tenant, name string, q core.Filter, base, last uint64) (core.Page[task.LogLine], error) {
 	const chunk = 1000
 	g := core.Gather[task.LogLine]{Filter: q}
 	for upto := last; upto > base; {
@@ -179,7 +179,7 @@ func (t *transcript) flush(ctx context.Context) error {
 func reader(tenant string) core.Caller { return core.Self(tenant, "reader") }
 
 // Agent returns one agent.
-func (f *Fleet) Agent(ctx context.Context, tenant, name string) (Agent, error) {
+func (f *roster) Agent(ctx context.Context, tenant, name string) (Agent, error) {
 	m, err := f.find(ctx, reader(tenant), name)
 	if err != nil {
 		return Agent{}, err
@@ -189,7 +189,7 @@ func (f *Fleet) Agent(ctx context.Context, tenant, name string) (Agent, error) {
 
 // kept reports, when it is asked, whether a running fleet keeps a tenant's agents going,
 // here or elsewhere. It finds out once.
-func (f *Fleet) kept(tenant string) func() bool {
+func (f *roster) kept(tenant string) func() bool {
 	return sync.OnceValue(func() bool {
 		return f.running() || f.opt.Elsewhere != nil && f.opt.Elsewhere(tenant)
 	})
@@ -198,7 +198,7 @@ func (f *Fleet) kept(tenant string) func() bool {
 // shown is an agent's record as readers see it. Only a running fleet makes
 // agents work: without one, what a record says of a run is what an engine left
 // that died, and nobody waits for an answer.
-func (f *Fleet) shown(m *member, kept func() bool) *Agent {
+func (f *roster) shown(m *member, kept func() bool) *Agent {
 	a := m.rec.Load()
 	if !a.runs() || kept() {
 		return a
@@ -213,7 +213,7 @@ func (f *Fleet) shown(m *member, kept func() bool) *Agent {
 
 // Live returns the agents of a tenant by name. The records are shared: they
 // must not be modified.
-func (f *Fleet) Live(tenant string) []*Agent {
+func (f *roster) Live(tenant string) []*Agent {
 	members, kept := f.members(tenant), f.kept(tenant)
 	out := make([]*Agent, len(members))
 	for i, m := range members {
@@ -225,7 +225,7 @@ func (f *Fleet) Live(tenant string) []*Agent {
 // Agents lists the agents, newest first. f.Status is one of the model's five,
 // f.Kind a runtime, f.Agent a name, f.Session a session; Match looks into
 // name, project, role, last task and reason.
-func (f *Fleet) Agents(_ context.Context, tenant string, q core.Filter) (core.Page[Agent], error) {
+func (f *roster) Agents(_ context.Context, tenant string, q core.Filter) (core.Page[Agent], error) {
 	q, err := q.Check()
 	if err != nil {
 		return core.Page[Agent]{}, err
@@ -250,7 +250,7 @@ func matches(a *Agent, q core.Filter) bool {
 }
 
 // Counts are the numbers of a tenant's agents by status, kept by counters.
-func (f *Fleet) Counts(ctx context.Context, tenant string) (map[AgentStatus]int64, error) {
+func (f *roster) Counts(ctx context.Context, tenant string) (map[AgentStatus]int64, error) {
 	out := map[AgentStatus]int64{}
 	err := f.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		for _, s := range statuses {
@@ -267,7 +267,7 @@ func (f *Fleet) Counts(ctx context.Context, tenant string) (map[AgentStatus]int6
 // History lists the tasks of an agent, newest first: those since it was
 // created, not those of an earlier agent of its name. A page past the end is
 // empty.
-func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter) (core.Page[HistoryItem], error) {
+func (f *roster) History(ctx context.Context, tenant, name string, q core.Filter) (core.Page[HistoryItem], error) {
 	var none core.Page[HistoryItem]
 	q, err := q.Check()
 	if err != nil {
@@ -298,7 +298,7 @@ func (f *Fleet) History(ctx context.Context, tenant, name string, q core.Filter)
 
 // item is a task as the agent's history shows it. One of another kind that was
 // meant for the agent has no message but its title.
-func (f *Fleet) item(ctx context.Context, tenant string, t task.Task) (HistoryItem, error) {
+func (f *roster) item(ctx context.Context, tenant string, t task.Task) (HistoryItem, error) {
 	full, err := f.opt.Tasks.Get(ctx, tenant, t.TaskID)
 	if err != nil {
 		return HistoryItem{}, err
@@ -325,15 +325,15 @@ func (f *Fleet) item(ctx context.Context, tenant string, t task.Task) (HistoryIt
 }
 
 // Runtimes are the names of the runtimes that an agent can be made with.
-func (f *Fleet) Runtimes() []string { return slices.Sorted(maps.Keys(f.opt.Runtimes)) }
+func (f *roster) Runtimes() []string { return slices.Sorted(maps.Keys(f.opt.Runtimes)) }
 
 // Projects lists the projects by name.
-func (f *Fleet) Projects(ctx context.Context, tenant string) ([]Project, error) {
+func (f *roster) Projects(ctx context.Context, tenant string) ([]Project, error) {
 	return record.Values(f.projects.List(ctx, tenant))
 }
 
 // Roles lists the roles by project and name; of one project when it is given.
-func (f *Fleet) Roles(ctx context.Context, tenant, project string) (all []Role, err error) {
+func (f *roster) Roles(ctx context.Context, tenant, project string) (all []Role, err error) {
 	if project == "" {
 		return record.Values(f.roles.List(ctx, tenant))
 	}

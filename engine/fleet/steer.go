@@ -88,7 +88,7 @@ func (r *run) tells(ctx context.Context, id string) (told *Message, err error) {
 
 // forget removes what was told in a run, which is over. What was told in an attempt that may be
 // made again waits for that: it has to be told anew.
-func (f *Fleet) forget(tx *audit.Tx, agent string, out task.Outcome) error {
+func (f *roster) forget(tx *audit.Tx, agent string, out task.Outcome) error {
 	queue, err := f.messagesIn(tx, agent)
 	if err != nil {
 		return err
@@ -113,11 +113,11 @@ func (f *Fleet) forget(tx *audit.Tx, agent string, out task.Outcome) error {
 }
 
 // untell puts back what was told in a run of which nothing is left.
-func (f *Fleet) untell(ctx context.Context, m *member) error {
+func (f *roster) untell(ctx context.Context, m *member) error {
 	return f.opt.Ledger.Update(ctx, m.self(), func(tx *audit.Tx) error { return f.untellIn(tx, m) })
 }
 
-func (f *Fleet) untellIn(tx *audit.Tx, m *member) error {
+func (f *roster) untellIn(tx *audit.Tx, m *member) error {
 	queue, err := f.messagesIn(tx, m.name)
 	for _, old := range queue {
 		if err != nil || old.Told == "" {

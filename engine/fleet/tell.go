@@ -219,7 +219,7 @@ func (f *Fleet) giveMessage(ctx context.Context, m *member, x *Message) error {
 }
 
 // withhold keeps a message that can't be given from holding the others up.
-func (f *Fleet) withhold(ctx context.Context, m *member, id string, cause error) error {
+func (f *roster) withhold(ctx context.Context, m *member, id string, cause error) error {
 	return f.opt.Ledger.Update(ctx, m.self(), func(tx *audit.Tx) error {
 		old, err := f.messages.Load(tx, id)
 		if err != nil || old == nil || !old.waits() {

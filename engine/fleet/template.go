@@ -135,7 +135,7 @@ func (t *Template) same(o *Template) bool {
 
 // RoleOf is a role that agents are made from. The error of another lists those that
 // there are.
-func (f *Fleet) RoleOf(ctx context.Context, tenant, project, role string) (Role, error) {
+func (f *roster) RoleOf(ctx context.Context, tenant, project, role string) (Role, error) {
 	all, err := f.Roles(ctx, tenant, project)
 	if err != nil {
 		return Role{}, err

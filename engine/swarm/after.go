@@ -11,7 +11,7 @@ import (
 
 // linkAfter makes a new task wait for those of its dependencies that are not
 // over. One that failed already blocks it when the gate has passed.
-func (s *Swarm) linkAfter(tx *audit.Tx, t *task.Task) error {
+func (s *shared) linkAfter(tx *audit.Tx, t *task.Task) error {
 	for _, id := range t.After {
 		var dep task.Task
 		if err := s.tasks.Load(tx, task.Seq(id), &dep); err != nil {
@@ -34,10 +34,10 @@ func (s *Swarm) linkAfter(tx *audit.Tx, t *task.Task) error {
 // release lets the tasks go on that waited for one that ended; a task whose
 // dependency did not succeed is blocked, and so is what waits for it in turn.
 // Where they are many, the scheduler goes on with the rest.
-func (s *Swarm) release(tx *audit.Tx, ended *task.Task) error { return s.releaseFrom(tx, ended, 0) }
+func (s *ending) release(tx *audit.Tx, ended *task.Task) error { return s.releaseFrom(tx, ended, 0) }
 
 // releaseFrom is release for those that wait from a number on.
-func (s *Swarm) releaseFrom(tx *audit.Tx, ended *task.Task, from uint64) error {
+func (s *ending) releaseFrom(tx *audit.Tx, ended *task.Task, from uint64) error {
 	left := changeBatch
 	tenant := tx.Tenant()
 	for queue := []*task.Task{ended}; len(queue) > 0; queue, from = queue[1:], 0 {
@@ -66,7 +66,7 @@ func (s *Swarm) releaseFrom(tx *audit.Tx, ended *task.Task, from uint64) error {
 
 // releaseOne lets a task go on that waited for dep. It returns the task when
 // that is blocked: others may wait for it.
-func (s *Swarm) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *task.Task, err error) {
+func (s *ending) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *task.Task, err error) {
 	var t task.Task
 	if err := s.tasks.Load(tx, seq, &t); len(core.DamagedIn(err)) > 0 {
 		s.shun(tx.Tenant(), seq, err) // it holds nobody up who can be read
@@ -92,7 +92,7 @@ func (s *Swarm) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *t
 
 // releaseLater has the scheduler let those go on that wait for a task, from a
 // number on.
-func (s *Swarm) releaseLater(tenant string, dep, from uint64) {
+func (s *ending) releaseLater(tenant string, dep, from uint64) {
 	s.mu.Lock()
 	if s.releasing[tenant] == nil {
 		s.releasing[tenant] = map[uint64]uint64{}
@@ -103,7 +103,7 @@ func (s *Swarm) releaseLater(tenant string, dep, from uint64) {
 }
 
 // releaseRest lets a batch of those go on that were left.
-func (s *Swarm) releaseRest(ctx context.Context, tenant string) error {
+func (s *ending) releaseRest(ctx context.Context, tenant string) error {
 	s.mu.Lock()
 	todo := s.releasing[tenant]
 	delete(s.releasing, tenant)

@@ -21,7 +21,7 @@ type binder interface {
 }
 
 // bind adds to a question the files that its action names.
-func (s *Swarm) bind(tenant string, ask *judge.Ask) {
+func (s *shared) bind(tenant string, ask *judge.Ask) {
 	if b, ok := s.runs(ask.Action.Kind).(binder); ok {
 		ask.Action.Files = b.Bind(tenant, ask.Action)
 	}
@@ -29,7 +29,7 @@ func (s *Swarm) bind(tenant string, ask *judge.Ask) {
 
 var _ judge.Binder = (*Swarm)(nil)
 
-func (s *Swarm) Bind(a judge.Approval) []judge.File {
+func (s *shared) Bind(a judge.Approval) []judge.File {
 	ask := judge.Ask{Action: a.Action}
 	s.bind(a.TenantID, &ask)
 	return ask.Action.Files
@@ -38,7 +38,7 @@ func (s *Swarm) Bind(a judge.Approval) []judge.File {
 // binds reports whether a task's files are compared when its work starts, and
 // its approval marked as used only then. Another worker's files are not ours to
 // read.
-func (s *Swarm) binds(t *task.Task, worker string) bool {
+func (s *shared) binds(t *task.Task, worker string) bool {
 	_, ok := s.runs(t.Kind).(binder)
 	return ok && worker == localWorker
 }
@@ -105,13 +105,13 @@ const filesChanged = "what it names is not what was judged"
 const changedRest = 200 * time.Millisecond
 
 // backToGate returns a task to its gate whose files changed as it started.
-func (s *Swarm) backToGate(ctx context.Context, t *task.Task) error {
+func (s *ending) backToGate(ctx context.Context, t *task.Task) error {
 	return s.underLease(ctx, t, func(tx *audit.Tx, now *task.Task) error { return s.interrupt(tx, now, filesChanged, changedRest) })
 }
 
 // unconfirmed is the outcome of work that was not started: none where its task
 // went back to its gate.
-func (s *Swarm) unconfirmed(err error) (task.Outcome, bool) {
+func (s *shared) unconfirmed(err error) (task.Outcome, bool) {
 	if ignoreLate(err) == nil {
 		return task.Outcome{}, false
 	}
@@ -119,7 +119,7 @@ func (s *Swarm) unconfirmed(err error) (task.Outcome, bool) {
 }
 
 // underLease changes a task that runs under the lease it was claimed with.
-func (s *Swarm) underLease(ctx context.Context, t *task.Task, fn func(*audit.Tx, *task.Task) error) error {
+func (s *shared) underLease(ctx context.Context, t *task.Task, fn func(*audit.Tx, *task.Task) error) error {
 	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
 		var now task.Task
 		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Cancel ends a queued task at once; a running one is interrupted, and is
 // cancelled when its work has stopped. A task that is over is a CONFLICT.
-func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
+func (s *ending) Cancel(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
 	if reason == "" {
 		reason = "cancelled by " + by.Name
 	}
@@ -36,7 +36,7 @@ func (s *Swarm) Cancel(ctx context.Context, by core.Caller, id, reason string) (
 
 // cutOff ends running work whose end the disk has no room to record: it is with
 // its outcome. It reports whether there was any.
-func (s *Swarm) cutOff(tenant, reason string, which func(*lease) bool) (found bool) {
+func (s *leasing) cutOff(tenant, reason string, which func(*lease) bool) (found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.leases {
@@ -49,7 +49,7 @@ func (s *Swarm) cutOff(tenant, reason string, which func(*lease) bool) (found bo
 }
 
 // cancel ends a task that is not over, or asks its running work to end.
-func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
+func (s *ending) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 	if t.CancelRequested {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (s *Swarm) cancel(tx *audit.Tx, t *task.Task, reason string) error {
 // running reports whether this engine holds live work of a task, which has to
 // end first. That of a claim that is on its way to the disk begins before the commit
 // that asks.
-func (s *Swarm) running(t *task.Task) bool {
+func (s *leasing) running(t *task.Task) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.Worker == localWorker && t.Lease > s.granted[t.TenantID] {
@@ -87,7 +87,7 @@ func (s *Swarm) running(t *task.Task) bool {
 	return l != nil && l.local && l.id == t.Lease
 }
 
-func (s *Swarm) explain(r ref, why string) {
+func (s *leasing) explain(r ref, why string) {
 	s.mu.Lock()
 	if l := s.leases[r]; l != nil {
 		l.why = why
@@ -95,7 +95,7 @@ func (s *Swarm) explain(r ref, why string) {
 	s.mu.Unlock()
 }
 
-func (s *Swarm) whyCancelled(t *task.Task) string {
+func (s *leasing) whyCancelled(t *task.Task) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.leases[refOf(t)]; l != nil && l.why != "" {
@@ -105,7 +105,7 @@ func (s *Swarm) whyCancelled(t *task.Task) string {
 }
 
 // Undo takes a dispatch back as long as nobody has claimed the task.
-func (s *Swarm) Undo(ctx context.Context, by core.Caller, id string) (task.Task, error) {
+func (s *ending) Undo(ctx context.Context, by core.Caller, id string) (task.Task, error) {
 	return s.change(ctx, by, id, func(tx *audit.Tx, t *task.Task) error {
 		if t.Status != task.Queued || !t.StartedAt.IsZero() {
 			return core.Errorf(core.Conflict, "task %s was claimed already (%s): cancel it instead", id, t.Status).With("field", "status")
@@ -150,16 +150,16 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task
 // PauseTask stops the work of a running task; it is acknowledged when Why
 // says "pause" and the task's log stands still. The pause holds for its
 // further attempts too, until it is resumed.
-func (s *Swarm) PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
+func (s *ending) PauseTask(ctx context.Context, by core.Caller, id, reason string) (task.Task, error) {
 	return s.setPaused(store.IfFull(ctx, store.UseReserve), by, id, true, reason)
 }
 
 // ResumeTask continues it.
-func (s *Swarm) ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error) {
+func (s *ending) ResumeTask(ctx context.Context, by core.Caller, id string) (task.Task, error) {
 	return s.setPaused(ctx, by, id, false, "")
 }
 
-func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (task.Task, error) {
+func (s *ending) setPaused(ctx context.Context, by core.Caller, id string, paused bool, reason string) (task.Task, error) {
 	return s.change(ctx, by, id, func(tx *audit.Tx, t *task.Task) error {
 		between := t.Status == task.Queued && t.Paused // two attempts
 		if t.Status != task.Running && !between {
@@ -175,7 +175,7 @@ func (s *Swarm) setPaused(ctx context.Context, by core.Caller, id string, paused
 }
 
 // change loads a task, lets fn change it in a transaction, and returns it.
-func (s *Swarm) change(ctx context.Context, by core.Caller, id string, fn func(*audit.Tx, *task.Task) error) (task.Task, error) {
+func (s *shared) change(ctx context.Context, by core.Caller, id string, fn func(*audit.Tx, *task.Task) error) (task.Task, error) {
 	seq, err := s.ledger.LocalSeq(ctx, by, core.TaskPrefix, id)
 	if err != nil {
 		return task.Task{}, err

@@ -41,13 +41,13 @@ func checkClaim(worker string, n int) error {
 }
 
 // generalLanes are the lanes for no agent that a claim may take from now.
-func (s *Swarm) generalLanes(tenant string) []queue.Lane {
+func (s *leasing) generalLanes(tenant string) []queue.Lane {
 	return s.queue.Lanes(tenant, func(l queue.Lane) bool { return l.Agent == "" && s.open(tenant, l) })
 }
 
 // agentLanes are the lanes for agents that are free. Only the scheduler takes
 // from them, so that no agent gets two tasks at once.
-func (s *Swarm) agentLanes(tenant string) []queue.Lane {
+func (s *leasing) agentLanes(tenant string) []queue.Lane {
 	s.mu.Lock()
 	at := map[string]bool{} // agents at work
 	for _, l := range s.leases {
@@ -73,7 +73,7 @@ func (s *Swarm) agentLanes(tenant string) []queue.Lane {
 }
 
 // open reports whether tasks of a lane may start now.
-func (s *Swarm) open(tenant string, l queue.Lane) bool {
+func (s *shared) open(tenant string, l queue.Lane) bool {
 	return !s.rests(tenant) && !s.EStops.On(tenant) && (l.Session == "" || s.Sessions.State(tenant, l.Session) == session.Running) &&
 		!s.Budgets.Spent(tenant, budget.Spender(l))
 }
@@ -172,7 +172,7 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []queue.Lane) ([]queue.Front, error) 
 }
 
 // front is the first task of a lane that can be acted on.
-func (s *Swarm) front(tx *audit.Tx, l queue.Lane) (queue.Front, bool, error) {
+func (s *damage) front(tx *audit.Tx, l queue.Lane) (queue.Front, bool, error) {
 	return s.queue.Front(tx, l, s.shuns(tx.Tenant()))
 }
 

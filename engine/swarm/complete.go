@@ -25,7 +25,7 @@ var errLate = core.Errorf(core.Conflict, "the lease on this task is lost: its re
 // refused with CONFLICT and audited. A retryable failure with attempts left
 // goes back to the queue, and a result that needs a person is parked: the
 // returned Result then has the status of an unfinished task.
-func (s *Swarm) Complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome) (task.Result, error) {
+func (s *ending) Complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome) (task.Result, error) {
 	return s.complete(ctx, by, taskID, id, out, func(*audit.Tx) error { return nil })
 }
 
@@ -52,7 +52,7 @@ func (s *Swarm) completeAndClaim(ctx context.Context, by core.Caller, taskID str
 }
 
 // complete commits an outcome, and then what follows it in the same commit.
-func (s *Swarm) complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, then func(*audit.Tx) error) (task.Result, error) {
+func (s *ending) complete(ctx context.Context, by core.Caller, taskID string, id uint64, out task.Outcome, then func(*audit.Tx) error) (task.Result, error) {
 	t, err := s.tasks.Header(ctx, by, taskID)
 	if err != nil {
 		return task.Result{}, err
@@ -108,7 +108,7 @@ func resultText(out *task.Outcome) string {
 }
 
 // judgeResult asks about a success; failures pass as they are.
-func (s *Swarm) judgeResult(ctx context.Context, t *task.Task, out task.Outcome) (judge.Ask, judge.Verdict) {
+func (s *shared) judgeResult(ctx context.Context, t *task.Task, out task.Outcome) (judge.Ask, judge.Verdict) {
 	ask := judge.Ask{
 		Gate: judge.GateResult, TraceID: t.TraceID, TaskID: t.TaskID, Session: t.SessionID, Attempt: t.Attempt,
 		Priority: t.Priority, Action: judge.Action{Kind: t.Kind, Args: resultArgs(out)},
@@ -142,7 +142,7 @@ func outputDigest(out task.Outcome) core.Raw {
 }
 
 // conclude ends an attempt. unmet is why a success is not the one that was asked for.
-func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge.Ask, v judge.Verdict, unmet string) (task.Result, error) {
+func (s *ending) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge.Ask, v judge.Verdict, unmet string) (task.Result, error) {
 	// Its work may have ended while a tool call of it waited.
 	if err := s.voidGates(tx, t, "the run ended"); err != nil {
 		return task.Result{}, err
@@ -191,7 +191,7 @@ func (s *Swarm) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judge
 
 // reject turns a result away: the task is tried again with the feedback, or
 // fails after its last attempt.
-func (s *Swarm) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedback string) (task.Result, error) {
+func (s *ending) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedback string) (task.Result, error) {
 	e := task.Error{Code: code, Message: core.Cut("result rejected: "+feedback, 4096), Retryable: true}
 	t.Feedback = core.Cut(feedback, 1000)
 	if !t.LastTry() {
@@ -202,7 +202,7 @@ func (s *Swarm) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedb
 }
 
 // retryLater puts a running task back in the queue after its back-off.
-func (s *Swarm) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Error) error {
+func (s *ending) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Error) error {
 	if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &e}); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func backoff(t *task.Task) time.Duration {
 
 // endAs is end with the result handed back as stored, and with the decision
 // that let it pass, as the audit log has it.
-func (s *Swarm) endAs(tx *audit.Tx, t *task.Task, res *task.Result, decision core.Raw) error {
+func (s *ending) endAs(tx *audit.Tx, t *task.Task, res *task.Result, decision core.Raw) error {
 	if err := s.close(tx, t, *res, decision); err != nil {
 		return err
 	}
@@ -241,14 +241,14 @@ func (s *Swarm) endAs(tx *audit.Tx, t *task.Task, res *task.Result, decision cor
 }
 
 // end commits a task's result and lets go what waited for it.
-func (s *Swarm) end(tx *audit.Tx, t *task.Task, res task.Result) error {
+func (s *ending) end(tx *audit.Tx, t *task.Task, res task.Result) error {
 	if err := s.close(tx, t, res, nil); err != nil {
 		return err
 	}
 	return s.release(tx, t)
 }
 
-func (s *Swarm) close(tx *audit.Tx, t *task.Task, res task.Result, decision core.Raw) error {
+func (s *ending) close(tx *audit.Tx, t *task.Task, res task.Result, decision core.Raw) error {
 	from := t.Status
 	if from == task.Running {
 		if err := s.opt.Record.Concluded(tx, t, res); err != nil {

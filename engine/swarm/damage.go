@@ -16,7 +16,7 @@ const component = task.Component
 
 // shun names a task that can't be acted on. Claims pass over it until its
 // header is written again, or the engine is opened again.
-func (s *Swarm) shun(tenant string, seq uint64, err error) {
+func (s *damage) shun(tenant string, seq uint64, err error) {
 	id := core.NewID(core.TaskPrefix, tenant, seq)
 	s.tenantAdded(tenant)
 	s.mu.Lock()
@@ -32,19 +32,19 @@ func (s *Swarm) shun(tenant string, seq uint64, err error) {
 	s.opt.Health.Report(tenant, component, "task "+id, errors.New(err.Error()))
 }
 
-func (s *Swarm) isShunned(tenant string, seq uint64) bool {
+func (s *damage) isShunned(tenant string, seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.shunned[tenant][seq]
 }
 
 // shuns is isShunned for one tenant.
-func (s *Swarm) shuns(tenant string) func(seq uint64) bool {
+func (s *damage) shuns(tenant string) func(seq uint64) bool {
 	return func(seq uint64) bool { return s.isShunned(tenant, seq) }
 }
 
 // mended lets a task be claimed again whose header was written.
-func (s *Swarm) mended(t *task.Task) {
+func (s *damage) mended(t *task.Task) {
 	s.mu.Lock()
 	of := s.shunned[t.TenantID]
 	was := len(of) > 0 && of[t.Seq()]
@@ -63,7 +63,7 @@ var errShunned = errors.New("a task can't be acted on")
 
 // unless shuns the task that err is about and returns errShunned, unless no
 // task is the cause of err.
-func (s *Swarm) unless(tenant string, seq uint64, err error) error {
+func (s *damage) unless(tenant string, seq uint64, err error) error {
 	if broken(err) {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Swarm) unless(tenant string, seq uint64, err error) error {
 
 // eachTask does something to tasks, in batches of one transaction each. Where a
 // batch fails, its tasks are done one by one, and those that fail are shunned.
-func (s *Swarm) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do func(tx *audit.Tx, seq uint64) error) error {
+func (s *damage) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do func(tx *audit.Tx, seq uint64) error) error {
 	for some := range slices.Chunk(seqs, changeBatch) {
 		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 			for _, seq := range some {
@@ -101,7 +101,7 @@ func (s *Swarm) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do 
 
 // Inspect reads the header of every task of a tenant that is not over, and
 // names those that can't be. They are not scheduled.
-func (s *Swarm) Inspect(ctx context.Context, tenant string) error {
+func (s *damage) Inspect(ctx context.Context, tenant string) error {
 	for from := []byte(nil); ; {
 		var bad map[uint64]error
 		err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
@@ -120,7 +120,7 @@ func (s *Swarm) Inspect(ctx context.Context, tenant string) error {
 }
 
 // inspect looks at every tenant, beside the scheduler.
-func (s *Swarm) inspect(ctx context.Context) {
+func (s *damage) inspect(ctx context.Context) {
 	// What ends it for all ends the scheduler too, which tells of it.
 	_ = s.opt.Health.Tenants(ctx, component, s.tenants(), func(tenant string) error {
 		err := s.Inspect(ctx, tenant)

@@ -98,7 +98,7 @@ func (s *Swarm) Dispatch(ctx context.Context, by core.Caller, d Dispatch) (task.
 }
 
 // recorded asks about the input that is recorded where that is another one.
-func (s *Swarm) recorded(ctx context.Context, by core.Caller, t *task.Task, ask startAsk) (startAsk, error) {
+func (s *shared) recorded(ctx context.Context, by core.Caller, t *task.Task, ask startAsk) (startAsk, error) {
 	input, err := s.opt.Input(ctx, by, t.Kind, t.Input)
 	if err != nil || bytes.Equal(input, t.Input) {
 		return ask, err

@@ -22,7 +22,7 @@ type startAsk struct {
 }
 
 // startAsk builds the question for a task's start gate from its input.
-func (s *Swarm) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
+func (s *shared) startAsk(t *task.Task, input core.Raw) (startAsk, error) {
 	r, err := s.runner(t.Kind)
 	if err != nil {
 		return startAsk{}, err
@@ -141,7 +141,7 @@ func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) err
 
 // promoted takes a due task off the schedule and lets pass decide about it. It
 // does nothing when the task has gone on meanwhile.
-func (s *Swarm) promoted(ctx context.Context, due time.Time, t *task.Task, pass func(*audit.Tx, *task.Task) error) error {
+func (s *shared) promoted(ctx context.Context, due time.Time, t *task.Task, pass func(*audit.Tx, *task.Task) error) error {
 	return s.ledger.Update(ctx, core.Self(t.TenantID, "scheduler"), func(tx *audit.Tx) error {
 		at := queue.Entry{At: due, Seq: t.Seq()}
 		if there, err := queue.Gate.Has(tx, at); err != nil || !there {
@@ -161,7 +161,7 @@ func (s *Swarm) promoted(ctx context.Context, due time.Time, t *task.Task, pass 
 
 // unpromoted ends a task that can't pass its gate. One bad task must not stop
 // the scheduler.
-func (s *Swarm) unpromoted(ctx context.Context, due time.Time, t *task.Task, code string, cause error) error {
+func (s *ending) unpromoted(ctx context.Context, due time.Time, t *task.Task, code string, cause error) error {
 	e := task.Error{Code: code, Message: core.Cut(core.AsError(cause).Message, 4096)}
 	return s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
 		return s.end(tx, now, task.Result{Status: task.Failed, Error: &e})
@@ -169,7 +169,7 @@ func (s *Swarm) unpromoted(ctx context.Context, due time.Time, t *task.Task, cod
 }
 
 // voidGates closes the open approvals of a task that goes away.
-func (s *Swarm) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
+func (s *shared) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
 	if t.Waiting == "" {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (s *Swarm) voidGates(tx *audit.Tx, t *task.Task, reason string) error {
 
 // PastAsk implements judge.Tasks: the question at the start of a task that
 // was dispatched before, as its runner reads it today.
-func (s *Swarm) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
+func (s *shared) PastAsk(ctx context.Context, tenant, id string) (judge.Ask, error) {
 	t, err := s.tasks.Whole(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return judge.Ask{}, err

@@ -24,7 +24,7 @@ func digest(t *task.Task) []byte {
 }
 
 // known finds the task an idempotency key made before.
-func (s *Swarm) known(tx *audit.Tx, d Dispatch, t *task.Task) (bool, error) {
+func (s *shared) known(tx *audit.Tx, d Dispatch, t *task.Task) (bool, error) {
 	old, there, err := requests.Get(tx, record.Hash(d.IdempotencyKey))
 	if err != nil || !there {
 		return false, err
@@ -45,7 +45,7 @@ func remember(tx *audit.Tx, key string, t *task.Task) error {
 }
 
 // TaskLeaves implements task.Leaver: the key that made a task leaves with it.
-func (s *Swarm) TaskLeaves(tx *audit.Tx, t *task.Task) error {
+func (s *shared) TaskLeaves(tx *audit.Tx, t *task.Task) error {
 	key := record.Seq(t.Seq())
 	at, there, err := requestsOf.Get(tx, key)
 	if err != nil || !there {

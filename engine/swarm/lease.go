@@ -85,14 +85,14 @@ func (l *lease) freeze(on bool, now time.Duration) {
 // uptime is the swarm's own clock: it never jumps when the system's is set. It
 // stands still while the disk is full, when nothing can be taken away or
 // committed: leases, time-outs and bills wait with the rest.
-func (s *Swarm) uptime() time.Duration { return time.Since(s.born) - s.room.Stalled() }
+func (s *shared) uptime() time.Duration { return time.Since(s.born) - s.room.Stalled() }
 
 // full reports whether the disk has no room for writes.
-func (s *Swarm) full() bool { return s.room.Full() != nil }
+func (s *shared) full() bool { return s.room.Full() != nil }
 
 // awake is uptime without the time in which this process itself stood still (a
 // stopped or starved process): a worker's silence then was ours.
-func (s *Swarm) awake() time.Duration { return s.uptime() - time.Duration(s.slept.Load()) }
+func (s *shared) awake() time.Duration { return s.uptime() - time.Duration(s.slept.Load()) }
 
 // newLease is the lease of a task that was just claimed.
 func newLease(t *task.Task) *lease {
@@ -108,7 +108,7 @@ func newLease(t *task.Task) *lease {
 }
 
 // leased notes a committed claim.
-func (s *Swarm) leased(l *lease) {
+func (s *leasing) leased(l *lease) {
 	l.began = s.uptime()
 	s.mu.Lock()
 	if l.local {
@@ -133,7 +133,7 @@ func (s *Swarm) leased(l *lease) {
 
 // released forgets a lease whose attempt is over, and ends what may still run
 // under it.
-func (s *Swarm) released(r ref, id uint64) {
+func (s *leasing) released(r ref, id uint64) {
 	s.mu.Lock()
 	if l := s.leases[r]; l != nil && l.id == id {
 		delete(s.leases, r)
@@ -149,7 +149,7 @@ func (s *Swarm) released(r ref, id uint64) {
 
 // Beat renews every lease that a tenant's worker holds, and reports whether it
 // holds any. A worker that is silent for the lease time (1 s) loses them all.
-func (s *Swarm) Beat(tenant, worker string) bool {
+func (s *leasing) Beat(tenant, worker string) bool {
 	s.mu.Lock()
 	p := s.pulses[ref{tenant, worker}]
 	s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *Swarm) Beat(tenant, worker string) bool {
 // fault says why a lease must be taken away: silence, or its task's time-out
 // when another worker runs it (the engine's own work is timed by its minder).
 // It also says when to look again.
-func (s *Swarm) fault(l *lease) (silent, late bool, next time.Duration) {
+func (s *leasing) fault(l *lease) (silent, late bool, next time.Duration) {
 	now := s.awake()
 	last := time.Duration(l.pulse.last.Load())
 	if last > now || l.settles.Load() { // it beat before we noticed that we had slept
@@ -180,7 +180,7 @@ func (s *Swarm) fault(l *lease) (silent, late bool, next time.Duration) {
 
 // expire takes the leases of silent workers away. It returns when the next one
 // may be due.
-func (s *Swarm) expire(ctx context.Context) (time.Duration, error) {
+func (s *ending) expire(ctx context.Context) (time.Duration, error) {
 	dead := map[string][]*lease{}
 	next := time.Minute
 	s.mu.Lock()
@@ -211,7 +211,7 @@ const changeBatch = 100
 
 // takeAway requeues or fails the tasks of lost leases. A worker that was heard
 // of while this waited for the disk keeps its lease.
-func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) error {
+func (s *ending) takeAway(ctx context.Context, tenant string, leases []*lease) error {
 	of := map[uint64]*lease{}
 	for _, l := range leases {
 		of[task.Seq(l.task)] = l
@@ -256,7 +256,7 @@ func (s *Swarm) takeAway(ctx context.Context, tenant string, leases []*lease) er
 
 // leave is said when an attempt no longer holds its task: its running time is
 // billed and the lease goes with the commit.
-func (s *Swarm) leave(tx *audit.Tx, t *task.Task) error {
+func (s *leasing) leave(tx *audit.Tx, t *task.Task) error {
 	r, id := refOf(t), t.Lease
 	tx.OnCommit(func() { s.released(r, id) })
 	return s.bill(tx, t)
@@ -265,7 +265,7 @@ func (s *Swarm) leave(tx *audit.Tx, t *task.Task) error {
 // whyMissed is why a silent worker loses its tasks.
 const whyMissed = "the worker missed its heartbeat"
 
-func (s *Swarm) loseTask(tx *audit.Tx, t *task.Task, why string) error {
+func (s *ending) loseTask(tx *audit.Tx, t *task.Task, why string) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}

@@ -187,14 +187,14 @@ func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
 
 // wantFrozen reports whether a task's work should be stopped now. Call it with
 // Swarm.mu held.
-func (s *Swarm) wantFrozen(l *lease) bool {
+func (s *shared) wantFrozen(l *lease) bool {
 	return s.EStops.On(l.tenant) || l.paused || l.session != "" && s.Sessions.State(l.tenant, l.session) == session.Paused ||
 		s.Budgets.Spent(l.tenant, l.spender())
 }
 
 // Unpaused lists the tasks of a session (or, with "", of the tenant) whose work
 // should stand still and has not acknowledged that.
-func (s *Swarm) Unpaused(tenant, session string) []string {
+func (s *leasing) Unpaused(tenant, session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
@@ -208,7 +208,7 @@ func (s *Swarm) Unpaused(tenant, session string) []string {
 
 // acknowledged lists the tasks of a tenant whose work should stand still and
 // does not yet, and counts those whose work does.
-func (s *Swarm) acknowledged(tenant string) (waiting []string, frozen int) {
+func (s *leasing) acknowledged(tenant string) (waiting []string, frozen int) {
 	waiting = s.Unpaused(tenant, "")
 	slices.Sort(waiting)
 	s.mu.Lock()
@@ -225,7 +225,7 @@ func (s *Swarm) acknowledged(tenant string) (waiting []string, frozen int) {
 // keeps its attempt: the interruption was not its fault. One that its agent was
 // given is asked about before it is sent again, as after a crash: it may have had
 // its effect. What had ended by itself just then is completed as usual.
-func (s *Swarm) giveBack(ctx context.Context, by core.Caller, t task.Task, out task.Outcome) error {
+func (s *ending) giveBack(ctx context.Context, by core.Caller, t task.Task, out task.Outcome) error {
 	if out.Status == task.Succeeded || out.Status == task.Blocked || out.Status == task.TimedOut {
 		_, err := s.Complete(ctx, by, t.TaskID, t.Lease, out)
 		return err

@@ -11,7 +11,7 @@ import (
 
 // taskChanged runs after the commit that wrote a task's header: its work looks
 // again, and what kept it from being claimed is over.
-func (s *Swarm) taskChanged(t *task.Task) {
+func (s *leasing) taskChanged(t *task.Task) {
 	s.mu.Lock()
 	if l := s.leases[refOf(t)]; l != nil {
 		l.paused, l.cancel = t.Paused, t.CancelRequested
@@ -25,7 +25,7 @@ func (s *Swarm) taskChanged(t *task.Task) {
 func laneOf(t *task.Task) queue.Lane { return queue.Lane{Session: t.SessionID, Agent: t.Agent} }
 
 // enqueue makes a queued task claimable unless something still holds it.
-func (s *Swarm) enqueue(tx *audit.Tx, t *task.Task) error {
+func (s *shared) enqueue(tx *audit.Tx, t *task.Task) error {
 	if t.Status != task.Queued || t.Waiting != "" || t.Pending > 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (s *Swarm) enqueue(tx *audit.Tx, t *task.Task) error {
 }
 
 // dequeue takes a queued task out of every place it may wait in.
-func (s *Swarm) dequeue(tx *audit.Tx, t *task.Task) error {
+func (s *shared) dequeue(tx *audit.Tx, t *task.Task) error {
 	seq := t.Seq()
 	if err := s.queue.Drop(tx, laneOf(t), t.Priority, seq); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Swarm) dequeue(tx *audit.Tx, t *task.Task) error {
 }
 
 // regate sends a queued task back to the judge at a time.
-func (s *Swarm) regate(tx *audit.Tx, t *task.Task, at time.Time, event string, detail core.Raw) error {
+func (s *shared) regate(tx *audit.Tx, t *task.Task, at time.Time, event string, detail core.Raw) error {
 	t.ApprovalID, t.RunAt = "", at
 	if err := s.tasks.Move(tx, t, task.Queued, event, detail); err != nil {
 		return err
@@ -63,6 +63,6 @@ func (s *Swarm) regate(tx *audit.Tx, t *task.Task, at time.Time, event string, d
 	return s.schedule(tx, t)
 }
 
-func (s *Swarm) schedule(tx *audit.Tx, t *task.Task) error {
+func (s *shared) schedule(tx *audit.Tx, t *task.Task) error {
 	return s.queue.At(tx, queue.Gate, queue.Entry{At: t.RunAt, Seq: t.Seq()})
 }

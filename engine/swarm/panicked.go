@@ -12,7 +12,7 @@ const maxStack = 4096
 
 // panicked ends the work of a runner that panicked, and says so in the log and
 // in the task's error: {"stack": "…"}.
-func (s *Swarm) panicked(t *task.Task, work Work, value any, stack []byte) task.Outcome {
+func (s *shared) panicked(t *task.Task, work Work, value any, stack []byte) task.Outcome {
 	message := core.Cut(fmt.Sprint(value), 4096)
 	s.opt.Health.Log().Error("runner panicked", "tenant", t.TenantID, "component", component, "trace", t.TraceID,
 		"task", t.TaskID, "kind", t.Kind, "panic", message, "stack", string(stack))

@@ -39,7 +39,7 @@ func (unheard) Worked(context.Context, *task.Task, []string, time.Time)  {}
 func (unheard) Judged(*audit.Tx, *task.Task, judge.GateDecision) error   { return nil }
 func (unheard) Concluded(*audit.Tx, *task.Task, task.Result) error       { return nil }
 
-func (s *Swarm) recordStart(ctx context.Context, r Runner, t *task.Task) error {
+func (s *shared) recordStart(ctx context.Context, r Runner, t *task.Task) error {
 	_, action, err := r.Check(t.TenantID, t.Input)
 	if err != nil {
 		return nil // the runner says so as it starts
@@ -51,7 +51,7 @@ func (s *Swarm) recordStart(ctx context.Context, r Runner, t *task.Task) error {
 }
 
 // recordWork has it told what work changed on disk, before what it came to is.
-func (s *Swarm) recordWork(ctx context.Context, t *task.Task) {
+func (s *shared) recordWork(ctx context.Context, t *task.Task) {
 	r, err := s.runner(t.Kind)
 	if placed, ok := r.(Placed); err == nil && ok {
 		if places := placed.Places(t.Input); len(places) > 0 {

@@ -1,7 +1,7 @@
 package swarm
 
 // Rest has no task of a tenant started until again is called. Those that run go on.
-func (s *Swarm) Rest(tenant string) (again func()) {
+func (s *shared) Rest(tenant string) (again func()) {
 	s.resting.Store(tenant, true)
 	return func() {
 		s.resting.Delete(tenant)
@@ -9,7 +9,7 @@ func (s *Swarm) Rest(tenant string) (again func()) {
 	}
 }
 
-func (s *Swarm) rests(tenant string) bool {
+func (s *shared) rests(tenant string) bool {
 	_, rests := s.resting.Load(tenant)
 	return rests
 }

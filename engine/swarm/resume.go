@@ -16,7 +16,7 @@ const defaultDeaths = 20
 
 // NoteProgress says, in the transaction that puts more of a task's work on disk, that
 // it gets on: engines that died under it before are forgotten.
-func (s *Swarm) NoteProgress(tx *audit.Tx, taskID string) error {
+func (s *shared) NoteProgress(tx *audit.Tx, taskID string) error {
 	var t task.Task
 	seq := task.Seq(taskID)
 	if err := s.tasks.Load(tx, seq, &t); err != nil || t.Deaths == 0 || t.Status != task.Running {
@@ -29,7 +29,7 @@ func (s *Swarm) NoteProgress(tx *audit.Tx, taskID string) error {
 // NoteSent says, before its agent is told, that a task is the agent's. An engine that
 // dies from then on leaves nobody who knows what came of it, unless its work goes on
 // where it was: a person is asked before it is sent again.
-func (s *Swarm) NoteSent(tx *audit.Tx, taskID string) error {
+func (s *shared) NoteSent(tx *audit.Tx, taskID string) error {
 	var t task.Task
 	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil || t.Resumes || t.Sent || t.Status != task.Running {
 		return err
@@ -42,7 +42,7 @@ func (s *Swarm) NoteSent(tx *audit.Tx, taskID string) error {
 // let pass, that half of its effect may be there from now on, or that none of it is. An
 // engine that dies under it leaves it to the next one, which has its runner bring it to
 // its end before anything else: nobody is asked about half an effect.
-func (s *Swarm) NoteBegun(tx *audit.Tx, taskID string, begun bool) error {
+func (s *shared) NoteBegun(tx *audit.Tx, taskID string, begun bool) error {
 	var t task.Task
 	err := s.tasks.Load(tx, task.Seq(taskID), &t)
 	if errors.Is(err, core.Kind(core.NotFound)) && !begun {
@@ -63,7 +63,7 @@ func (s *Swarm) NoteBegun(tx *audit.Tx, taskID string, begun bool) error {
 }
 
 // resume has a task that has begun its effect go on under a new lease.
-func (s *Swarm) resume(tx *audit.Tx, t *task.Task, why string) (err error) {
+func (s *ending) resume(tx *audit.Tx, t *task.Task, why string) (err error) {
 	if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &task.Error{Code: CodeInterrupted, Message: why, Retryable: true}}); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Swarm) resume(tx *audit.Tx, t *task.Task, why string) (err error) {
 }
 
 // goOn starts what has begun its effect under an engine that died, or stood still.
-func (s *Swarm) goOn(start func(task.Task)) {
+func (s *ending) goOn(start func(task.Task)) {
 	s.mu.Lock()
 	all := s.resumed
 	s.resumed = nil
@@ -116,7 +116,7 @@ func unsure(t *task.Task, v *judge.Verdict) {
 // orphaned takes back a task whose engine died, or stood still. It costs an attempt,
 // unless its work resumes where it was, or waited for a person. What an agent may have
 // done already is asked about, and costs none.
-func (s *Swarm) orphaned(tx *audit.Tx, t *task.Task, why string) error {
+func (s *ending) orphaned(tx *audit.Tx, t *task.Task, why string) error {
 	if t.Begun {
 		return s.resume(tx, t, why)
 	}
@@ -151,7 +151,7 @@ const CodeInterrupted = "interrupted"
 
 // interrupt returns a task to the queue, with the attempt that it has: what
 // interrupted it was not its fault.
-func (s *Swarm) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Duration) error {
+func (s *ending) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Duration) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
 	}

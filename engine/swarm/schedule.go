@@ -145,7 +145,7 @@ func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error
 	return next, nil
 }
 
-func (s *Swarm) tenants() []string {
+func (s *damage) tenants() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := make([]string, 0, len(s.shunned))
@@ -158,7 +158,7 @@ func (s *Swarm) tenants() []string {
 // inherit returns the lanes that the slot of a task may be given to in the
 // commit of its outcome; none when other tenants wait for slots too, who would
 // never get one then. The slot counts as taken until over is called.
-func (s *Swarm) inherit(t *task.Task) (lanes []queue.Lane, over func()) {
+func (s *slotting) inherit(t *task.Task) (lanes []queue.Lane, over func()) {
 	pool := s.pool(t.TenantID)
 	if t.Agent == "" && s.slotsLeft(t.TenantID) >= 0 { // else its slot has gone
 		lanes = s.queue.Alone(t.TenantID, func(tenant string, l queue.Lane) bool {
@@ -316,7 +316,7 @@ const (
 
 // starting keeps a lease until its work has been started: what takes a moment takes
 // longer than a lease on a busy machine, and nobody beats for it yet.
-func (s *Swarm) starting(l *lease) (over func()) {
+func (s *leasing) starting(l *lease) (over func()) {
 	ctx, over := context.WithTimeout(context.Background(), mostStart)
 	go func() {
 		tick := time.NewTicker(startBeat)
@@ -353,7 +353,7 @@ func (s *Swarm) enter(r ref) (earlier <-chan struct{}, over func()) {
 	}
 }
 
-func (s *Swarm) beat(l *lease) { l.pulse.last.Store(int64(s.awake())) }
+func (s *leasing) beat(l *lease) { l.pulse.last.Store(int64(s.awake())) }
 
 func ignoreLate(err error) error {
 	if err == nil || errors.Is(err, errLate) || errors.Is(err, store.ErrClosed) {
@@ -376,6 +376,6 @@ func broken(err error) bool {
 }
 
 // Queued counts the tasks that are ready for an agent in a session, up to most.
-func (s *Swarm) Queued(tx *audit.Tx, session, agent string, most int) (int, error) {
+func (s *shared) Queued(tx *audit.Tx, session, agent string, most int) (int, error) {
 	return s.queue.Length(tx, queue.Lane{Session: session, Agent: agent}, most)
 }

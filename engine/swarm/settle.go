@@ -18,7 +18,7 @@ var _ interface {
 
 // Validate checks edited arguments before they are judged again, and returns
 // them as they will run, with the runner's defaults.
-func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
+func (s *ending) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
 	if err := core.CheckObject("edit", args, core.MaxInput); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (s *Swarm) Validate(a judge.Approval, args core.Raw) (core.Raw, error) {
 }
 
 // Settle applies an approval's end to the task it was about.
-func (s *Swarm) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
+func (s *ending) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
 	var t task.Task
 	if err := s.tasks.Load(tx, task.Seq(a.TaskID), &t); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *Swarm) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error 
 	return s.settleStart(tx, &t, a, out)
 }
 
-func (s *Swarm) settleStart(tx *audit.Tx, t *task.Task, a judge.Approval, out judge.Outcome) error {
+func (s *ending) settleStart(tx *audit.Tx, t *task.Task, a judge.Approval, out judge.Outcome) error {
 	if !out.Approved {
 		code := "approval_denied"
 		if out.Decision.ReasonCode == "deadline" {
@@ -82,7 +82,7 @@ func (s *Swarm) settleStart(tx *audit.Tx, t *task.Task, a judge.Approval, out ju
 	return s.enqueue(tx, t)
 }
 
-func (s *Swarm) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) error {
+func (s *ending) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) error {
 	held, there, err := parked.Get(tx, record.Seq(t.Seq()))
 	if err == nil && !there {
 		err = core.Missing("parked result of task", t.TaskID)
@@ -109,7 +109,7 @@ func (s *Swarm) settleResult(tx *audit.Tx, t *task.Task, out judge.Outcome) erro
 // Gate marks that a running task waits for an approval, opened by whoever runs
 // it (the fleet, for a tool call); approvalID "" means that it goes on. A task
 // that does not run can't wait: that is a CONFLICT.
-func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
+func (s *shared) Gate(tx *audit.Tx, taskID, approvalID string) error {
 	var t task.Task
 	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *Swarm) Gate(tx *audit.Tx, taskID, approvalID string) error {
 }
 
 // Ungate has a task go on that waits for an approval.
-func (s *Swarm) Ungate(tx *audit.Tx, taskID, approvalID string) error {
+func (s *shared) Ungate(tx *audit.Tx, taskID, approvalID string) error {
 	var t task.Task
 	if err := s.tasks.Load(tx, task.Seq(taskID), &t); err != nil || t.Waiting == "" || t.ApprovalID != approvalID {
 		return err

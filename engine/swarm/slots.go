@@ -31,7 +31,7 @@ type Slots struct {
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`
 }
 
-func (s *Swarm) slotKind() record.Table[Slots] {
+func (s *slotting) slotKind() record.Table[Slots] {
 	return &record.Kind[*Slots]{
 		Noun: "slots", Bucket: "slots", Ledger: s.ledger,
 		Follow: func(tenant, id string, now *Slots) {
@@ -45,7 +45,7 @@ func (s *Swarm) slotKind() record.Table[Slots] {
 
 // SetSlots gives a tenant slots of its own, and says what that did: created,
 // changed or unchanged. What runs goes on.
-func (s *Swarm) SetSlots(ctx context.Context, by core.Caller, n int) (_ Slots, action string, err error) {
+func (s *slotting) SetSlots(ctx context.Context, by core.Caller, n int) (_ Slots, action string, err error) {
 	if err := CheckSlots("slots", n); err != nil {
 		return Slots{}, "", err
 	}
@@ -65,7 +65,7 @@ func (s *Swarm) SetSlots(ctx context.Context, by core.Caller, n int) (_ Slots, a
 }
 
 // ShareSlots has a tenant share the engine's slots again.
-func (s *Swarm) ShareSlots(ctx context.Context, by core.Caller) (Slots, error) {
+func (s *slotting) ShareSlots(ctx context.Context, by core.Caller) (Slots, error) {
 	if err := s.slotted.ByOperator(ctx, by, by.Tenant); err != nil {
 		return Slots{}, err
 	}
@@ -78,7 +78,7 @@ func (s *Swarm) ShareSlots(ctx context.Context, by core.Caller) (Slots, error) {
 }
 
 // SlotsOf are those that a tenant's tasks run in.
-func (s *Swarm) SlotsOf(tenant string) Slots {
+func (s *slotting) SlotsOf(tenant string) Slots {
 	if own := s.slots.Get(tenant, tenant); own != nil {
 		n := *own
 		n.Own = true
@@ -89,7 +89,7 @@ func (s *Swarm) SlotsOf(tenant string) Slots {
 
 // pool names the slots that a tenant's tasks run in: its own, or "" for the
 // engine's.
-func (s *Swarm) pool(tenant string) string {
+func (s *slotting) pool(tenant string) string {
 	if s.slots.Get(tenant, tenant) != nil {
 		return tenant
 	}
@@ -98,7 +98,7 @@ func (s *Swarm) pool(tenant string) string {
 
 // slotsLeft counts the free slots for a tenant's tasks that go to no agent; it is
 // less than none where there were more before.
-func (s *Swarm) slotsLeft(tenant string) int {
+func (s *slotting) slotsLeft(tenant string) int {
 	pool := s.pool(tenant)
 	left := s.SlotsOf(tenant).Slots
 	s.mu.Lock()

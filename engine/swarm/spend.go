@@ -15,11 +15,11 @@ import (
 
 var _ budget.Work = (*Swarm)(nil)
 
-func (s *Swarm) BudgetChanged(tenant string) { s.poke(tenant) }
+func (s *leasing) BudgetChanged(tenant string) { s.poke(tenant) }
 
-func (s *Swarm) BudgetUsed() { s.ring() }
+func (s *shared) BudgetUsed() { s.ring() }
 
-func (s *Swarm) CancelSpenders(tx *audit.Tx, subject, why string) error {
+func (s *ending) CancelSpenders(tx *audit.Tx, subject, why string) error {
 	var seqs []uint64
 	s.mu.Lock()
 	for _, l := range s.leases {
@@ -51,7 +51,7 @@ func denied(subject string) task.Result {
 
 // blockDenied ends what is queued on a budget of which more was denied. Tasks
 // past one on their number end as they are taken.
-func (s *Swarm) blockDenied(ctx context.Context, tenant string) error {
+func (s *ending) blockDenied(ctx context.Context, tenant string) error {
 	if s.EStops.On(tenant) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func spender(t *task.Task) budget.Spender {
 
 // bill bills the running time of an attempt that ends. One of an engine that
 // died has no lease.
-func (s *Swarm) bill(tx *audit.Tx, t *task.Task) error {
+func (s *leasing) bill(tx *audit.Tx, t *task.Task) error {
 	ran := time.Duration(-1)
 	s.mu.Lock()
 	if l := s.leases[refOf(t)]; l != nil && l.id == t.Lease {
@@ -111,7 +111,7 @@ func (s *Swarm) bill(tx *audit.Tx, t *task.Task) error {
 
 // watchBudgets notes the running time, and looks for limits that were gone past.
 // It reports whether it must look again soon: work that runs draws on a budget.
-func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err error) {
+func (s *ending) watchBudgets(ctx context.Context, tenant string) (soon bool, err error) {
 	if !s.Budgets.Any(tenant) {
 		return false, nil
 	}
@@ -126,7 +126,7 @@ func (s *Swarm) watchBudgets(ctx context.Context, tenant string) (soon bool, err
 
 // noteWall writes down how long work has run, once a second, and reports whether
 // anything runs.
-func (s *Swarm) noteWall(ctx context.Context, tenant string) (runs bool, err error) {
+func (s *leasing) noteWall(ctx context.Context, tenant string) (runs bool, err error) {
 	due := func(now time.Duration) (out []*lease) {
 		for _, l := range s.leases {
 			if l.tenant == tenant {

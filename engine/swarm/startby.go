@@ -13,7 +13,7 @@ import (
 )
 
 // startBy notes the deadline of a new task.
-func (s *Swarm) startBy(tx *audit.Tx, t *task.Task) error {
+func (s *shared) startBy(tx *audit.Tx, t *task.Task) error {
 	at := t.StartBy()
 	if at.IsZero() {
 		return nil
@@ -22,7 +22,7 @@ func (s *Swarm) startBy(tx *audit.Tx, t *task.Task) error {
 }
 
 // started forgets the deadline of a queued task that starts or ends.
-func (s *Swarm) started(tx *audit.Tx, t *task.Task) error {
+func (s *shared) started(tx *audit.Tx, t *task.Task) error {
 	at := t.StartBy()
 	if at.IsZero() {
 		return nil
@@ -31,7 +31,7 @@ func (s *Swarm) started(tx *audit.Tx, t *task.Task) error {
 }
 
 // tooLate ends a queued task that nobody started in time.
-func (s *Swarm) tooLate(tx *audit.Tx, t *task.Task) error {
+func (s *ending) tooLate(tx *audit.Tx, t *task.Task) error {
 	if err := s.voidGates(tx, t, "the task did not start in time"); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Swarm) tooLate(tx *audit.Tx, t *task.Task) error {
 
 // lapse ends the tasks of a tenant that had to start by now, and returns when
 // the next one must have, zero for none.
-func (s *Swarm) lapse(ctx context.Context, tenant string) (next time.Time, err error) {
+func (s *ending) lapse(ctx context.Context, tenant string) (next time.Time, err error) {
 	var late []queue.Entry
 	look := func(tx *audit.Tx) (err error) {
 		late, next, err = queue.StartBy.Due(tx, tx.Now(), changeBatch, s.shuns(tenant))

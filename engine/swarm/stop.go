@@ -15,20 +15,20 @@ var _ session.Work = (*Swarm)(nil)
 
 // SessionChanged implements session.Work: running tasks look again, and what a
 // stopped session queued is not claimed any more.
-func (s *Swarm) SessionChanged(tenant, id string, now session.State) {
+func (s *leasing) SessionChanged(tenant, id string, now session.State) {
 	if now == session.Stopped {
 		s.queue.Forget(tenant, id)
 	}
 	s.poke(tenant)
 }
 
-func (s *Swarm) CutOffSession(tenant, id, why string) {
+func (s *leasing) CutOffSession(tenant, id, why string) {
 	s.cutOff(tenant, why, func(l *lease) bool { return l.session == id })
 }
 
 // CancelSession implements session.Work. A stopped session takes no new tasks,
 // and a running one that is being cancelled does not come back, so this ends.
-func (s *Swarm) CancelSession(ctx context.Context, by core.Caller, id, why string) error {
+func (s *ending) CancelSession(ctx context.Context, by core.Caller, id, why string) error {
 	for {
 		live, err := s.liveOf(ctx, by.Tenant, id)
 		if err != nil {
@@ -52,7 +52,7 @@ func (s *Swarm) CancelSession(ctx context.Context, by core.Caller, id, why strin
 
 // liveOf lists the tasks of a session that are not over and not being
 // cancelled yet, by their numbers.
-func (s *Swarm) liveOf(ctx context.Context, tenant, session string) ([]uint64, error) {
+func (s *damage) liveOf(ctx context.Context, tenant, session string) ([]uint64, error) {
 	var out []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		all, err := s.tasks.Live(tx, "")

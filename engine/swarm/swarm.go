@@ -49,7 +49,16 @@ type Options struct {
 }
 
 // Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
+//
+// It is six layers, each of which knows those below it alone; one lock guards the memory
+// of all.
 type Swarm struct {
+	*ending
+	tended map[ref]chan struct{}
+}
+
+// shared is what all layers have: the services beside the queue, and who runs what.
+type shared struct {
 	EStops   *estop.Stops
 	Sessions *session.Sessions
 	Budgets  *budget.Budgets
@@ -63,10 +72,6 @@ type Swarm struct {
 
 	resting sync.Map // tenants of which nothing is started
 
-	slotted record.Table[Slots]
-	slots   record.Mirror[Slots]
-
-	guards struct{ schedule, leases *health.Guard }
 	wake   chan struct{} // one slot: something may be claimable, due or to freeze
 	born   time.Time     // the zero of uptime
 	room   store.Room
@@ -75,16 +80,38 @@ type Swarm struct {
 
 	mu      sync.Mutex
 	runners map[string]Runner
+}
+
+// damage keeps apart what can't be acted on.
+type damage struct {
+	*shared
 	shunned map[string]map[uint64]bool // queued tasks that can't be acted on, by tenant: all of them
+}
+
+// leasing is who works on what, and until when it is believed.
+type leasing struct {
+	*damage
+	guards  struct{ schedule, leases *health.Guard }
+	leases  map[ref]*lease
+	granted map[string]uint64 // number of the newest lease that is committed, by tenant
+	pulses  map[ref]*pulse    // by tenant and worker; not the engine's own
+	planned time.Duration     // uptime of the next look; later than that, we slept
+}
+
+// slotting is how many run at once, and why one waits.
+type slotting struct {
+	*leasing
+	slotted record.Table[Slots]
+	slots   record.Mirror[Slots]
+	handed  map[string]int // slots that go from one task to the next just now, by pool
+}
+
+// ending is how tasks end, and what that lets go on.
+type ending struct {
+	*slotting
 	// tasks that are over, whose waiting ones go on from a number on, by tenant
 	releasing map[string]map[uint64]uint64
-	leases    map[ref]*lease
-	granted   map[string]uint64 // number of the newest lease that is committed, by tenant
-	pulses    map[ref]*pulse    // by tenant and worker; not the engine's own
-	tended    map[ref]chan struct{}
-	handed    map[string]int // slots that go from one task to the next just now, by pool
-	resumed   []task.Task    // go on where an engine died, and are not started yet
-	planned   time.Duration  // uptime of the next look; later than that, we slept
+	resumed   []task.Task // go on where an engine died, and are not started yet
 }
 
 // ref names something of a tenant: a task, or a worker. The id alone would not
@@ -106,12 +133,13 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	if opt.LeaseTTL == 0 {
 		opt.LeaseTTL = time.Second
 	}
-	s := &Swarm{
-		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt,
-		room: opt.Ledger.Room(),
-		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{}, shunned: map[string]map[uint64]bool{},
-		handed: map[string]int{}, releasing: map[string]map[uint64]uint64{}, leases: map[ref]*lease{}, granted: map[string]uint64{}, pulses: map[ref]*pulse{}, tended: map[ref]chan struct{}{},
+	sh := &shared{
+		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt, room: opt.Ledger.Room(),
+		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{},
 	}
+	l := &leasing{damage: &damage{shared: sh, shunned: map[string]map[uint64]bool{}}, leases: map[ref]*lease{}, granted: map[string]uint64{}, pulses: map[ref]*pulse{}}
+	e := &ending{slotting: &slotting{leasing: l, handed: map[string]int{}}, releasing: map[string]map[uint64]uint64{}}
+	s := &Swarm{ending: e, tended: map[ref]chan struct{}{}}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
 	s.Sessions = session.New(session.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Work: s})
 	s.Budgets = budget.New(budget.Options{Ledger: opt.Ledger, Judge: opt.Judge, Health: opt.Health, Sessions: s.Sessions, Agents: opt.Agents, Work: s})
@@ -140,7 +168,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 }
 
 // Runner adds the runner of a task kind. Call it before Run.
-func (s *Swarm) Runner(kind string, r Runner) {
+func (s *shared) Runner(kind string, r Runner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runners[kind] = r
@@ -150,13 +178,13 @@ func (s *Swarm) Runner(kind string, r Runner) {
 }
 
 // runs is the runner of a task kind, nil for none.
-func (s *Swarm) runs(kind string) Runner {
+func (s *shared) runs(kind string) Runner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runners[kind]
 }
 
-func (s *Swarm) runner(kind string) (Runner, error) {
+func (s *shared) runner(kind string) (Runner, error) {
 	if r := s.runs(kind); r != nil {
 		return r, nil
 	}
@@ -170,7 +198,7 @@ func (s *Swarm) runner(kind string) (Runner, error) {
 	return nil, core.Invalid("kind", kind, fmt.Sprint("one of ", kinds))
 }
 
-func (s *Swarm) tenantAdded(id string) {
+func (s *damage) tenantAdded(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shunned[id] == nil {
@@ -180,13 +208,13 @@ func (s *Swarm) tenantAdded(id string) {
 
 // Wake asks the scheduler for another look: an agent may be free now, or new
 // under an emergency stop.
-func (s *Swarm) Wake() {
+func (s *shared) Wake() {
 	s.agents.Store(true)
 	s.ring()
 }
 
 // ring asks the scheduler for another look.
-func (s *Swarm) ring() {
+func (s *shared) ring() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -194,7 +222,7 @@ func (s *Swarm) ring() {
 }
 
 // poke rings the scheduler and every running task of a tenant.
-func (s *Swarm) poke(tenant string) {
+func (s *leasing) poke(tenant string) {
 	s.mu.Lock()
 	for _, l := range s.leases {
 		if l.tenant == tenant {

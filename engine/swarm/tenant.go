@@ -18,7 +18,7 @@ type Tenant struct {
 }
 
 // CreateTenant adds a tenant. by.Tenant is ignored.
-func (s *Swarm) CreateTenant(ctx context.Context, by core.Caller, id string) (Tenant, error) {
+func (s *damage) CreateTenant(ctx context.Context, by core.Caller, id string) (Tenant, error) {
 	if err := core.CheckTenant(id); err != nil {
 		return Tenant{}, err
 	}
@@ -47,7 +47,7 @@ func (s *Swarm) CreateTenant(ctx context.Context, by core.Caller, id string) (Te
 }
 
 // Tenant returns one tenant.
-func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
+func (s *damage) Tenant(ctx context.Context, id string) (Tenant, error) {
 	if err := core.CheckTenant(id); err != nil {
 		return Tenant{}, err
 	}
@@ -66,7 +66,7 @@ func (s *Swarm) Tenant(ctx context.Context, id string) (Tenant, error) {
 }
 
 // Here lists the ids of those that are worked on here, as store.Store has it.
-func (s *Swarm) Here(ctx context.Context) ([]string, error) {
+func (s *shared) Here(ctx context.Context) ([]string, error) {
 	ids, err := s.store.Here(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
@@ -75,7 +75,7 @@ func (s *Swarm) Here(ctx context.Context) ([]string, error) {
 }
 
 // Tenants lists the tenants by id, those of other engines too.
-func (s *Swarm) Tenants(ctx context.Context) ([]Tenant, error) {
+func (s *damage) Tenants(ctx context.Context) ([]Tenant, error) {
 	ids, err := s.store.Tenants(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)

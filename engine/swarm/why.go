@@ -28,7 +28,7 @@ type Reason struct {
 }
 
 // Why answers "why is this waiting?".
-func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
+func (s *slotting) Why(ctx context.Context, tenant, id string) (Reason, error) {
 	t, err := s.tasks.Header(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
 		return Reason{}, err
@@ -40,7 +40,7 @@ func (s *Swarm) Why(ctx context.Context, tenant, id string) (Reason, error) {
 	return r, nil
 }
 
-func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
+func (s *slotting) why(ctx context.Context, t *task.Task) Reason {
 	r := Reason{TaskID: t.TaskID, Status: t.Status}
 	set := func(kind, ref, format string, args ...any) Reason {
 		r.Kind, r.Ref, r.Text = kind, ref, fmt.Sprintf(format, args...)
@@ -103,7 +103,7 @@ func (s *Swarm) why(ctx context.Context, t *task.Task) Reason {
 	return s.whyCapacity(t, set)
 }
 
-func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {
+func (s *slotting) whyCapacity(t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {
 	if t.Agent == "" {
 		if n := s.slotsLeft(t.TenantID); n <= 0 {
 			return set("capacity", "", "all %d slots are taken", s.SlotsOf(t.TenantID).Slots)
@@ -119,7 +119,7 @@ func (s *Swarm) whyCapacity(t *task.Task, set func(kind, ref, format string, arg
 }
 
 // stands is why the agent of a task stands still; "" is that it does not.
-func (s *Swarm) stands(t *task.Task) string {
+func (s *shared) stands(t *task.Task) string {
 	if r, err := s.runner(t.Kind); err == nil {
 		if r, ok := r.(stander); ok {
 			return r.Stands(t.TenantID, t.Agent)
@@ -130,7 +130,7 @@ func (s *Swarm) stands(t *task.Task) string {
 
 // connects is an open question about a connection of a task, which its other
 // work need not wait for; nil for none.
-func (s *Swarm) connects(ctx context.Context, t *task.Task) *judge.Approval {
+func (s *shared) connects(ctx context.Context, t *task.Task) *judge.Approval {
 	open, err := s.judge.Open(ctx, t.TenantID)
 	if err != nil {
 		return nil
