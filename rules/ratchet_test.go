@@ -81,7 +81,7 @@ func cut(line string) (of string, figure int, ok bool) {
 
 // measured is how large the house is: lines outside tests of each top folder and each
 // large package, methods of each large type, files of each large package; the lines of
-// tests and how often they wait for time; the words of docs.
+// tests; the words of docs.
 func measured(t *testing.T) map[string]int {
 	now := map[string]int{}
 	methods := map[string]int{}
@@ -97,7 +97,6 @@ func measured(t *testing.T) map[string]int {
 			data := expect.Of(os.ReadFile(filepath.Join(p.Dir, base)))(t)
 			now["tests lines"] += bytes.Count(data, []byte("\n"))
 		}
-		now["tests sleeps"] += len(sleeps(t, p))
 		top, _, _ := strings.Cut(from, "/")
 		now["lines "+cmp.Or(top, ".")] += lines
 		now["lines in all"] += lines

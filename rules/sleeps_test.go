@@ -9,6 +9,16 @@ import (
 	"testing"
 )
 
+// A test waits for a state, never for time: that is slow on a quiet machine and too short on
+// a busy one.
+func TestNoTestWaitsForTime(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, name := range sleeps(t, p) {
+			t.Errorf("%s sleeps outside a bubble: wait for the state by the engine's bell, a channel or expect.Await", name)
+		}
+	}
+}
+
 // sleeps are where the tests of a package wait for time: they call time.Sleep, and not in
 // a bubble, whose time only sleeping moves. In one is what is given to synctest.Test, or to
 // a function of the package that hands what it is given to one, and a function whose

@@ -235,18 +235,11 @@ func TestAProgramThatCantStartIsSaidToBe(t *testing.T) {
 	tr := open(t, `{}`, nil, "sh", "-c", "exit 9")
 	expect.No(t, tr.h.Begin(t.Context()))
 	tr.until("it has ended", func(s *terminal.Screen) bool { return !s.Runs })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	expect.Await(t, "its health says so", func() bool {
 		tr.mu.Lock()
-		last := tr.health[len(tr.health)-1]
-		found := strings.Contains(fmt.Sprint(tr.health), "status 9")
-		tr.mu.Unlock()
-		if found {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("last health %+v", last)
-		}
-	}
+		defer tr.mu.Unlock()
+		return strings.Contains(fmt.Sprint(tr.health), "status 9")
+	})
 }
 
 func TestBadOptionsAreRefusedByName(t *testing.T) {

@@ -82,11 +82,11 @@ func TestAKillLeavesTheTreeBeforeOrAfter(t *testing.T) {
 				expect.No(t, cmd.Wait())
 				most = max(most, time.Since(began))
 			} else {
-				time.Sleep(time.Duration(r.Int64N(int64(most)))) // any time will do
-				_ = cmd.Process.Kill()
+				soon := time.AfterFunc(time.Duration(r.Int64N(int64(most))), func() { _ = cmd.Process.Kill() }) // any time will do
 				if cmd.Wait() != nil {
 					killed++
 				}
+				soon.Stop()
 			}
 			switch now := picture(t, root); {
 			case what != "restore" && now != before:

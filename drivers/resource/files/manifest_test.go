@@ -26,7 +26,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 	}
 	d := newDriver(t, Options{})
 	d.grain = tick
-	settle()
+	settle(t)
 	kept(t, d, "s0", root)
 	for round := range 5 {
 		for i := range some {
@@ -39,7 +39,7 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 			t.Errorf("round %d: %d bytes were written for %d that changed", round, n, some*size)
 		}
 	}
-	settle()
+	settle(t)
 	kept(t, d, "settled", root)
 	before := written(t)
 	_, last := kept(t, d, "same", root)
@@ -52,7 +52,15 @@ func TestASnapshotWritesLittleMoreThanWhatChanged(t *testing.T) {
 }
 
 // settle lets the clock of the file system go on: what was written before is older.
-func settle() { time.Sleep(3 * tick) }
+func settle(t testing.TB) {
+	t.Helper()
+	path, from := filepath.Join(t.TempDir(), "clock"), time.Now()
+	expect.Await(t, "the clock of the file system goes on", func() bool {
+		write(t, path, "now")
+		info, err := os.Stat(path)
+		return err == nil && info.ModTime().Sub(from) > 2*tick
+	})
+}
 
 // at is where a file is.
 func at(t *testing.T, path string) where {
@@ -132,7 +140,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 		t.Helper()
 		return expect.Of(newDriver(t, opt).store(tenant))(t).recall(root)
 	}
-	settle()
+	settle(t)
 	kept(t, d, "s0", root)
 	if recalled() != nil {
 		t.Error("what is read at once is written")
@@ -140,7 +148,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	large, small := filepath.Join(root, "large"), filepath.Join(root, "small")
 	write(t, large, "")
 	expect.No(t, os.Truncate(large, mostUnsaved))
-	settle()
+	settle(t)
 	kept(t, d, "s1", root)
 	known := func() {
 		t.Helper()
@@ -151,7 +159,7 @@ func TestWhatWasSeenOutlivesTheEngine(t *testing.T) {
 	known()
 	// A state that nobody needs any more takes nothing along that was seen of its files.
 	write(t, small, "two")
-	settle()
+	settle(t)
 	kept(t, d, "s2", root)
 	drop := func(id string) {
 		t.Helper()

@@ -39,7 +39,7 @@ func TestWhatChangedSinceATimeIsFoundHoweverItCameThere(t *testing.T) {
 		write(t, filepath.Join(base, path), "before")
 	}
 	d := newDriver(t, Options{Own: filepath.Join(root, "own.db")})
-	settle()
+	settle(t)
 	at := time.Now()
 	if got, more := since(t, d, root, at); len(got) != 0 || more != 0 {
 		t.Errorf("before anything changed: %q, %d more", got, more)
@@ -92,7 +92,7 @@ func TestALookForWhatChangedIsBounded(t *testing.T) {
 func BenchmarkSince10kFiles(b *testing.B) {
 	const files = 10_000
 	root, d := benchTree(b, files), newDriver(b, Options{})
-	settle()
+	settle(b)
 	at := time.Now()
 	b.ResetTimer()
 	for range b.N {
