@@ -65,7 +65,7 @@ func RunBy(clock core.Clock, args []string) int {
 	own := &machine{dir: dir, clock: clock, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &socket.Input{File: os.Stdin}
 	own.here = in.Stay
-	engines := newDeck(own)
+	engines := newEngines(own)
 	env := &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: socket.Proof(), Seat: socket.Seat()},
 		Dir:    dir,

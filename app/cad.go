@@ -65,7 +65,7 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 
 // cadPool gives the engine processes of this program that compute geometry, and
 // each workspace a directory for its files beside the data file.
-func (h *house) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Options) {
+func (h *instance) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Options) {
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
 		Files: h.beside(need.Data) + ".cad",

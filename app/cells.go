@@ -17,7 +17,7 @@ import (
 )
 
 // carry takes a connection out of a cell.
-func (h *house) carry(c cell.Conn) {
+func (h *instance) carry(c cell.Conn) {
 	from := originOf(c.Whose, c.Run, c.Profile)
 	from.PID, from.Process = c.Process()
 	if shared := h.shared.Load(); shared != nil && from.Agent == "" && from.Task == "" {
@@ -27,7 +27,7 @@ func (h *house) carry(c cell.Conn) {
 }
 
 // carryFar takes a connection out of a cell on a host, as carry does one from here.
-func (h *house) carryFar(w host.Way) {
+func (h *instance) carryFar(w host.Way) {
 	from := originOf(w.Whose, w.Run, w.Profile)
 	from.PID, from.Process = w.PID, w.Process
 	h.egress.Serve(context.Background(), w.Conn, kindOf(w.Port), from, nil)
@@ -46,7 +46,7 @@ func kindOf(port int) egress.Kind {
 
 // over tells the egress that a run is over. What can't be written down now is
 // when the engine closes.
-func (h *house) over(w cell.Whose, run string) {
+func (h *instance) over(w cell.Whose, run string) {
 	if eng := h.running.Load(); eng != nil {
 		_ = eng.Egress.EndRun(context.Background(), w.Tenant, run)
 	}
@@ -55,7 +55,7 @@ func (h *house) over(w cell.Whose, run string) {
 // refused writes down what a run was refused by its wall: in the audit log, and
 // in the log that a person looks at who looks at the run. It is refused all the
 // same when that fails.
-func (h *house) refused(r cell.Refused) {
+func (h *instance) refused(r cell.Refused) {
 	held := operator.Held{Deed: r.Deed, Call: r.Call, Severity: operator.High, Tried: r.Tried, Program: r.Program, PID: r.PID}
 	if r.Usual {
 		held.Severity = operator.Low
@@ -64,11 +64,11 @@ func (h *house) refused(r cell.Refused) {
 }
 
 // laid writes down, in the same places, what a run could have laid for a person's tools.
-func (h *house) laid(l cell.Laid) {
+func (h *instance) laid(l cell.Laid) {
 	h.told(l.Run, l.Whose, operator.Held{Deed: "lay", Severity: operator.High, Laid: core.Clip(l.Path), When: l.When})
 }
 
-func (h *house) told(name string, whose cell.Whose, held operator.Held) {
+func (h *instance) told(name string, whose cell.Whose, held operator.Held) {
 	eng := h.running.Load()
 	if eng == nil {
 		return
@@ -109,7 +109,7 @@ func traceOf(ctx context.Context, eng *engine.Engine, tenant, task string) strin
 
 // places asks the engine what file rules say of a run. Without an engine there
 // is no run: a rule that hides something must not be missed.
-func (h *house) places(w cell.Whose) (files.Places, error) {
+func (h *instance) places(w cell.Whose) (files.Places, error) {
 	eng := h.running.Load()
 	if eng == nil {
 		return files.Places{}, core.Errorf(core.Unavailable, "the engine is not open")
@@ -118,7 +118,7 @@ func (h *house) places(w cell.Whose) (files.Places, error) {
 }
 
 // scope asks the engine what whoever asked for a task may name.
-func (h *house) scope(w cell.Whose) (reach.Scope, error) {
+func (h *instance) scope(w cell.Whose) (reach.Scope, error) {
 	eng := h.running.Load()
 	if eng == nil {
 		return reach.Scope{}, core.Errorf(core.Unavailable, "the engine is not open")

@@ -49,7 +49,7 @@ func clusterOf(me string, lease time.Duration, engines []postgres.Engine, owned 
 }
 
 // look tells which engines share the database.
-func (d *deck) look(ctx context.Context) (cluster.Cluster, error) {
+func (d *engines) look(ctx context.Context) (cluster.Cluster, error) {
 	d.mu.Lock()
 	base := d.base
 	d.mu.Unlock()
@@ -61,7 +61,7 @@ func (d *deck) look(ctx context.Context) (cluster.Cluster, error) {
 }
 
 // note has the cockpits here show which engines there are.
-func (d *deck) note(engines []postgres.Engine, owned []postgres.Owned) {
+func (d *engines) note(engines []postgres.Engine, owned []postgres.Owned) {
 	if !d.cluster.Note(clusterOf(d.base.Engine(), d.base.Lease(), engines, owned)) {
 		return
 	}
@@ -72,7 +72,7 @@ func (d *deck) note(engines []postgres.Engine, owned []postgres.Owned) {
 
 // lookOn has a cockpit that only reads show which engines there are, until the returned
 // function ends it.
-func (d *deck) lookOn(ctx context.Context) (end func() error) {
+func (d *engines) lookOn(ctx context.Context) (end func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
@@ -99,7 +99,7 @@ func (d *deck) lookOn(ctx context.Context) (end func() error) {
 
 // clusterIn tells which engines work on the data of one here. That of a data file is
 // alone; a command that works on nothing is none.
-func (h *house) clusterIn(need command.Need) *cluster.Book {
+func (h *instance) clusterIn(need command.Need) *cluster.Book {
 	if h.base != nil || !need.Active {
 		return h.cluster
 	}
@@ -111,7 +111,7 @@ func (h *house) clusterIn(need command.Need) *cluster.Book {
 }
 
 // names are the tenants of a data file.
-func (h *house) names(ctx context.Context) (names []string, err error) {
+func (h *instance) names(ctx context.Context) (names []string, err error) {
 	eng, err := h.working()
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (h *house) names(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (d *deck) For(ctx context.Context, tenant string) (*engine.Engine, error) {
+func (d *engines) For(ctx context.Context, tenant string) (*engine.Engine, error) {
 	eng, err := d.Of(ctx, tenant)
 	if errors.As(err, new(*socket.OtherEngineError)) {
 		err = d.peers.named(ctx, tenant, err)
@@ -131,9 +131,9 @@ func (d *deck) For(ctx context.Context, tenant string) (*engine.Engine, error) {
 	return eng, err
 }
 
-func (d *deck) Here(tenant string) (*engine.Engine, bool) {
+func (d *engines) Here(tenant string) (*engine.Engine, bool) {
 	d.mu.Lock()
-	h := d.houses[tenant]
+	h := d.instances[tenant]
 	if d.base == nil {
 		h = d.file
 	}

@@ -31,7 +31,7 @@ func (o onDatabase) Close() error {
 }
 
 // openDatabase opens the database that a data file points to.
-func (d *deck) openDatabase(ctx context.Context, need command.Need) (_ store.Store, err error) {
+func (d *engines) openDatabase(ctx context.Context, need command.Need) (_ store.Store, err error) {
 	lock, err := store.Lock(need.Data+".lock", !need.ReadOnly)
 	if err != nil {
 		return nil, err

@@ -18,17 +18,17 @@ import (
 
 func TestAnEngineWorksOnADatabaseThatItsDataFilePointsTo(t *testing.T) {
 	dsn := postgrestest.Start(t).Database(t, "engine")
-	point := func() (string, *deck) {
+	point := func() (string, *engines) {
 		path := filepath.Join(t.TempDir(), "data")
 		expect.No(t, os.WriteFile(path, []byte(dsn+"\n"), 0o600))
-		return path, newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
+		return path, newEngines(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	}
 	path, first := point()
 	need := command.Need{Data: path, Log: command.Log{Format: "text", Level: "error", File: filepath.Join(t.TempDir(), "log")}}
 	eng, err := first.open(t.Context(), need)
 	expect.No(t, err)
 	expect.No(t, eng.Store().CreateTenant(t.Context(), "t_acme"))
-	beside := newDeck(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
+	beside := newEngines(&machine{dir: t.TempDir(), here: func() {}, fail: func(error) {}, warn: func(err error) { t.Log(err) }})
 	at := need
 	at.NoWait = true
 	_, err = beside.open(t.Context(), at)

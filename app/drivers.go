@@ -42,7 +42,7 @@ import (
 
 // drivers fills in what carries out tasks and skills and keeps agents. Commands
 // that only record need them too: they check what is asked for.
-func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
+func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin.Post, secrets secret.Resolver) error {
 	dir := cmp.Or(need.Dir, h.dir)
 	own, err := h.ownFiles(need.Data)
 	if err != nil {
@@ -157,7 +157,7 @@ func (h *house) drivers(need command.Need, opt *engine.Options, post *builtin.Po
 }
 
 // ownFiles are the files of an engine that nobody else is to open.
-func (h *house) ownFiles(data string) (*safeopen.Own, error) {
+func (h *instance) ownFiles(data string) (*safeopen.Own, error) {
 	of := safeopen.OwnFiles
 	if h.tenant != "" {
 		of = safeopen.OwnTenants

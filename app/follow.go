@@ -6,7 +6,7 @@ import "context"
 
 // follow has the engines of this process, which only read, ring when another process
 // commits, until the returned function ends it.
-func (d *deck) follow(ctx context.Context) (end func() error) {
+func (d *engines) follow(ctx context.Context) (end func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	base := d.base

@@ -24,7 +24,7 @@ import (
 )
 
 // mcp is the door for clients of the Model Context Protocol, on stdin and stdout or over HTTP.
-func (d *deck) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
+func (d *engines) mcp(ctx context.Context, env *command.Env, s command.Start, m command.MCP) error {
 	if m.HTTP == "" {
 		return serveMCP(ctx, env, s, m)
 	}
@@ -70,7 +70,7 @@ func mcpOptions(env *command.Env, s command.Start) mcp.Options {
 }
 
 // serveTokens serves over HTTP those who have a token, by the engines of their tenants.
-func (d *deck) serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
+func (d *engines) serveTokens(ctx context.Context, env *command.Env, s command.Start, m command.MCP) (err error) {
 	info, err := os.Stat(m.Tokens)
 	if err != nil {
 		return fmt.Errorf("read the tokens: %w", err)
@@ -136,7 +136,7 @@ func writeCloser(w io.Writer) io.WriteCloser {
 
 // servers are the MCP servers that a session of an agent is given: the
 // engine's own.
-func (h *house) servers(a fleet.Agent, program string) ([]acp.McpServer, error) {
+func (h *instance) servers(a fleet.Agent, program string) ([]acp.McpServer, error) {
 	l, err := h.gateway.Launch(a)
 	if err != nil {
 		return nil, err

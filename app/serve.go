@@ -23,7 +23,7 @@ import (
 )
 
 // serve runs an engine without a screen until ctx ends.
-func (d *deck) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
+func (d *engines) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer func() { // in this order: what has begun ends with ctx
@@ -99,7 +99,7 @@ func listen(data string, o socket.Options) func() error {
 	return socket.Listen(o)
 }
 
-func (h *house) listen(data string) func() error {
+func (h *instance) listen(data string) func() error {
 	sup := h.sup
 	return listen(data, socket.Options{
 		Engines: h,
@@ -115,6 +115,6 @@ func (h *house) listen(data string) func() error {
 	})
 }
 
-func (d *deck) listen(data string) func() error {
+func (d *engines) listen(data string) func() error {
 	return listen(data, socket.Options{Engines: d, Open: d.openFor, Pass: d.peers.pass, Find: d.find, Troubles: d.troubles})
 }

@@ -31,7 +31,7 @@ func self() postgres.Engine {
 }
 
 // self is this process with the key that it signs by.
-func (d *deck) self() postgres.Engine {
+func (d *engines) self() postgres.Engine {
 	me := self()
 	me.Signer = d.sealer.Public()
 	return me
@@ -39,7 +39,7 @@ func (d *deck) self() postgres.Engine {
 
 // share takes tenants that no engine has, and hands some over to an engine that has
 // fewer, until ctx ends.
-func (d *deck) share(ctx context.Context) {
+func (d *engines) share(ctx context.Context) {
 	look := time.NewTimer(shareEvery)
 	defer look.Stop()
 	for {
@@ -77,10 +77,10 @@ func nextLook(me string, owned []postgres.Owned) time.Duration {
 }
 
 // without are those of our tenants that no engine works on: a command just made them.
-func (d *deck) without(mine []string) []string {
+func (d *engines) without(mine []string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.houses[tenant] != nil || d.retakes.rests(tenant) })
+	return slices.DeleteFunc(slices.Clone(mine), func(tenant string) bool { return d.instances[tenant] != nil || d.retakes.rests(tenant) })
 }
 
 // admitAtOnce is how many engines are opened side by side when another has left its
@@ -88,7 +88,7 @@ func (d *deck) without(mine []string) []string {
 const admitAtOnce = 4
 
 // admit opens the engines of tenants that nobody has.
-func (d *deck) admit(ctx context.Context, tenants []string) {
+func (d *engines) admit(ctx context.Context, tenants []string) {
 	slices.Sort(tenants)
 	next := make(chan string)
 	var all sync.WaitGroup
@@ -110,7 +110,7 @@ func (d *deck) admit(ctx context.Context, tenants []string) {
 
 // admitOne opens the engine of a tenant. What fails is tried again after a pause, and is a
 // trouble of the engines here until then; that another was faster is none.
-func (d *deck) admitOne(ctx context.Context, tenant string) {
+func (d *engines) admitOne(ctx context.Context, tenant string) {
 	d.mu.Lock()
 	need := d.at
 	d.mu.Unlock()
@@ -130,13 +130,13 @@ func (d *deck) admitOne(ctx context.Context, tenant string) {
 }
 
 // resting has a tenant whose engine failed wait, and says until when.
-func (d *deck) resting(tenant string, err error) {
+func (d *engines) resting(tenant string, err error) {
 	next := d.retakes.failed(tenant)
 	d.troubled(tenant, fmt.Errorf("taken again at %s: %w", next.UTC().Format(time.TimeOnly+"Z"), err))
 }
 
 // recover ends the troubles of tenants that another engine has taken.
-func (d *deck) recover(owned []postgres.Owned) {
+func (d *engines) recover(owned []postgres.Owned) {
 	others := map[string]bool{}
 	for _, o := range owned {
 		others[o.Tenant] = !o.Free && o.Engine != d.base.Engine()
@@ -148,11 +148,11 @@ func (d *deck) recover(owned []postgres.Owned) {
 
 // troubled has the engines here know that a tenant has none, or, with nil, that it is
 // over.
-func (d *deck) troubled(tenant string, err error) { d.tell(tenant, "engine", err) }
+func (d *engines) troubled(tenant string, err error) { d.tell(tenant, "engine", err) }
 
 // tell has one of the engines here say what is wrong with a part of a tenant or, with nil,
 // none any more.
-func (d *deck) tell(tenant, component string, err error) {
+func (d *engines) tell(tenant, component string, err error) {
 	for i, eng := range d.All() {
 		if err == nil {
 			eng.Health.Clear(tenant, component, "")
@@ -164,7 +164,7 @@ func (d *deck) tell(tenant, component string, err error) {
 
 // hand gives one tenant to another engine: one whose work is not at this machine now,
 // whose log takes what that engine signs, and that did not just come back from it.
-func (d *deck) hand(gifts []gift, engines []postgres.Engine) {
+func (d *engines) hand(gifts []gift, engines []postgres.Engine) {
 	d.given.forget(engines)
 	for _, g := range gifts {
 		if !d.given.rests(g) && d.handOne(g, engines) {
@@ -174,11 +174,11 @@ func (d *deck) hand(gifts []gift, engines []postgres.Engine) {
 	}
 }
 
-func (d *deck) handOne(g gift, engines []postgres.Engine) bool {
+func (d *engines) handOne(g gift, engines []postgres.Engine) bool {
 	defer d.turn(g.tenant)()
 	i := slices.IndexFunc(engines, func(e postgres.Engine) bool { return e.Name == g.to })
 	d.mu.Lock()
-	h, named := d.houses[g.tenant], d.named[g.tenant]
+	h, named := d.instances[g.tenant], d.named[g.tenant]
 	d.mu.Unlock()
 	if h == nil || named || i < 0 {
 		return false
@@ -207,4 +207,4 @@ func idle(s *view.Snapshot) bool {
 	return s.Counts.ByStatus["running"] == 0 && len(s.Visitors) == 0
 }
 
-var _ command.Engines = (*deck)(nil)
+var _ command.Engines = (*engines)(nil)

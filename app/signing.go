@@ -27,7 +27,7 @@ const (
 // maySign says whether this machine's key may sign a tenant's log, before the tenant is
 // taken: a takenError where another engine has it, else an audit.UntrustedError. What
 // else is wrong, the taking tells.
-func (d *deck) maySign(ctx context.Context, tenant string) error {
+func (d *engines) maySign(ctx context.Context, tenant string) error {
 	var untrusted *audit.UntrustedError
 	if !errors.As(d.base.Part("").View(ctx, tenant, d.sealer.MaySign), &untrusted) {
 		return nil
@@ -60,7 +60,7 @@ func (s *signing) may(tenant, key string) (may, known bool) {
 
 // lookAtKeys reads, where engines have keys of their own, which of them may sign the log of
 // each tenant, some tenants at a time, and tells of those that this one can't take over.
-func (d *deck) lookAtKeys(ctx context.Context, engines []postgres.Engine, owned []postgres.Owned) {
+func (d *engines) lookAtKeys(ctx context.Context, engines []postgres.Engine, owned []postgres.Owned) {
 	mine := d.sealer.Public()
 	d.base.Signs(mine)
 	differ := slices.ContainsFunc(engines, func(e postgres.Engine) bool { return e.Live && e.Signer != "" && e.Signer != mine })
@@ -130,7 +130,7 @@ func (s *signing) left(owned []postgres.Owned, now time.Time) (all []string) {
 
 // untrusted notes that a tenant's log does not take this machine's key, or takes it with
 // nil, and has the engines here say so.
-func (d *deck) untrusted(tenant string, err error) {
+func (d *engines) untrusted(tenant string, err error) {
 	if err != nil {
 		d.signing.mu.Lock()
 		if d.signing.known == nil {
@@ -145,7 +145,7 @@ func (d *deck) untrusted(tenant string, err error) {
 }
 
 // signs says whether this machine's key may sign a tenant's log, or that is not known.
-func (d *deck) signs(tenant string) bool {
+func (d *engines) signs(tenant string) bool {
 	may, known := d.signing.may(tenant, d.sealer.Public())
 	return may || !known
 }

@@ -15,11 +15,11 @@ import (
 // turn has the engine of a tenant opened and closed by one at a time.
 type turn struct {
 	sync.Mutex
-	wanted int // by how many, who has it included; deck.mu guards it
+	wanted int // by how many, who has it included; engines.mu guards it
 }
 
 // turn waits until nobody else opens or closes the engine of a tenant.
-func (d *deck) turn(tenant string) (end func()) {
+func (d *engines) turn(tenant string) (end func()) {
 	d.opening.RLock()
 	d.mu.Lock()
 	t := d.turns[tenant]
@@ -42,7 +42,7 @@ func (d *deck) turn(tenant string) (end func()) {
 }
 
 // only is the tenant of a database with one alone, else "".
-func (d *deck) only(ctx context.Context) (string, error) {
+func (d *engines) only(ctx context.Context) (string, error) {
 	d.mu.Lock()
 	base := d.base
 	d.mu.Unlock()
@@ -57,12 +57,12 @@ func (d *deck) only(ctx context.Context) (string, error) {
 }
 
 // engineOf gives the engine of a tenant, or with "" the one that works on none.
-func (d *deck) engineOf(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+func (d *engines) engineOf(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
 	defer d.turn(need.Tenant)()
 	if d.base == nil {
 		return nil, store.ErrClosed
 	}
-	h, err := d.house(ctx, need.Tenant)
+	h, err := d.instance(ctx, need.Tenant)
 	if err != nil {
 		return nil, err
 	}
@@ -81,10 +81,10 @@ func (d *deck) engineOf(ctx context.Context, need command.Need, mine bool) (*eng
 	return eng, nil
 }
 
-// house gives the place of an engine. It is the tenant's turn.
-func (d *deck) house(ctx context.Context, tenant string) (*house, error) {
+// instance gives the place of an engine. It is the tenant's turn.
+func (d *engines) instance(ctx context.Context, tenant string) (*instance, error) {
 	d.mu.Lock()
-	h := d.houses[tenant]
+	h := d.instances[tenant]
 	d.mu.Unlock()
 	if h != nil {
 		return h, nil
@@ -101,23 +101,23 @@ func (d *deck) house(ctx context.Context, tenant string) (*house, error) {
 			return nil, err
 		}
 	}
-	h = &house{machine: d.machine, tenant: tenant, sealer: d.sealer, place: d.place, lease: d.lease(tenant), cluster: d.cluster}
+	h = &instance{machine: d.machine, tenant: tenant, sealer: d.sealer, place: d.place, lease: d.lease(tenant), cluster: d.cluster}
 	h.failed = func(err error) { d.lost(tenant, err) }
 	h.base, h.part = d.base, d.base.Part(tenant)
 	if tenant == "" && d.at.ReadOnly { // it looks at all
 		h.part = nil
 	}
 	d.mu.Lock()
-	d.houses[tenant] = h
+	d.instances[tenant] = h
 	d.mu.Unlock()
 	return h, nil
 }
 
 // leave closes an engine and gives its tenant up, to another engine or to whoever
 // comes. It is the tenant's turn, or the database is being closed.
-func (d *deck) leave(h *house, to string) error {
+func (d *engines) leave(h *instance, to string) error {
 	d.mu.Lock()
-	delete(d.houses, h.tenant)
+	delete(d.instances, h.tenant)
 	delete(d.leases, h.tenant)
 	d.mu.Unlock()
 	if eng, err := h.working(); err == nil {
@@ -134,9 +134,9 @@ func (d *deck) leave(h *house, to string) error {
 // lost is told that the work on a tenant is over, which another engine has taken for
 // example: what its engine here has in memory is past. Its cells stand still from before
 // then until they are ended.
-func (d *deck) lost(tenant string, why error) {
+func (d *engines) lost(tenant string, why error) {
 	d.mu.Lock()
-	h, named := d.houses[tenant], d.named[tenant]
+	h, named := d.instances[tenant], d.named[tenant]
 	d.mu.Unlock()
 	if named {
 		d.fail(stopped(why))
@@ -148,7 +148,7 @@ func (d *deck) lost(tenant string, why error) {
 	d.drops.Go(func() {
 		defer d.turn(tenant)()
 		d.mu.Lock()
-		now := d.houses[tenant]
+		now := d.instances[tenant]
 		d.mu.Unlock()
 		if now != h {
 			return
@@ -164,7 +164,7 @@ func (d *deck) lost(tenant string, why error) {
 }
 
 // lease gives the lease that a tenant is worked on by.
-func (d *deck) lease(tenant string) *lease {
+func (d *engines) lease(tenant string) *lease {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.leases[tenant]

@@ -26,7 +26,7 @@ type tracing struct {
 // trace tells a collector what an engine does, where OpenTelemetry's variables
 // name one. A variable that means nothing here is no reason to do no work: it
 // is for all programs of this user.
-func (h *house) trace(ctx context.Context, need command.Need, eng *engine.Engine) error {
+func (h *instance) trace(ctx context.Context, need command.Need, eng *engine.Engine) error {
 	to, err := otlp.FromEnvironment(os.Getenv)
 	if to == nil || err != nil {
 		h.tracing.Store(&tracing{err: err})

@@ -31,7 +31,7 @@ func troubles(ctx context.Context, data string) (all []health.Trouble, err error
 		}
 		return readTroubles(bytes.NewReader(out))
 	}
-	h := newDeck(&machine{here: func() {}, fail: func(error) {}, warn: func(error) {}}) // of which the troubles tell
+	h := newEngines(&machine{here: func() {}, fail: func(error) {}, warn: func(error) {}}) // of which the troubles tell
 	if h.dir, err = os.Getwd(); err != nil {
 		return nil, fmt.Errorf("find the current directory: %w", err)
 	}

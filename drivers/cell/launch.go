@@ -155,7 +155,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 		p.CloseIO()
 		return nil, said.failure()
 	}
-	s.stock.fill(s, m, spec.Wall.walled())
+	s.spare.fill(s, m, spec.Wall.walled())
 	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
 	if s.opt.Laid != nil && len(p.laid.dirs) > 0 {
 		go p.lookAfter()
@@ -171,7 +171,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 // fork gives a run its init, with its order.
 func (s *Supervisor) fork(m mode, path string, spec Spec, p *Process, theirs files) error {
 	for {
-		w, err := s.stock.take(s, m, spec.Wall.walled(), p.run)
+		w, err := s.spare.take(s, m, spec.Wall.walled(), p.run)
 		if err != nil {
 			return err
 		}

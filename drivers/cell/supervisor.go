@@ -79,7 +79,7 @@ type Supervisor struct {
 	live   map[*Process]struct{} // until nothing of the run is left
 	maps   map[uint32]*os.File   // user name spaces by the owner they stand for
 	timer  *time.Ticker
-	stock  stock
+	spare  spare
 	kept   *os.File // the directory of Options.Keep, nil until it is needed
 
 	lacks func() ([]string, error) // layers that walled runs go without here
@@ -140,7 +140,7 @@ func (s *Supervisor) Close() error {
 		wg.Go(func() { errs[i] = p.Stop(Grace{}) })
 	}
 	wg.Wait()
-	s.stock.close()
+	s.spare.close()
 	s.timer.Stop()
 	close(s.end)
 	s.wg.Wait()

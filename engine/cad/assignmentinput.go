@@ -159,7 +159,7 @@ func (r assigner) AgentRef(tenant, id string) judge.AgentRef {
 // and says why.
 func (r assigner) Slot(name, id string) (bool, string) {
 	known := false
-	r.c.look(name, func(t *mind) { known = t.members[id] != nil })
+	r.c.look(name, func(t *tenantState) { known = t.members[id] != nil })
 	if !known {
 		return false, "there is no CAD agent " + id
 	}

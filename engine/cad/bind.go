@@ -67,7 +67,7 @@ func (c *roster) Left(tx *audit.Tx, fleet string) error {
 
 // bound is the CAD agent that an agent of the fleet is bound to, "" for none.
 func (c *roster) bound(tenant, fleet string) (id string) {
-	c.look(tenant, func(t *mind) {
+	c.look(tenant, func(t *tenantState) {
 		for _, m := range t.members {
 			if a := m.rec.Load(); fleet != "" && a.FleetAgent == fleet && a.Status != Terminated {
 				id = a.AgentID
@@ -82,7 +82,7 @@ func (c *roster) actsAs(tenant, fleet string) (all []string) {
 	if id := c.bound(tenant, fleet); id != "" {
 		all = append(all, id)
 	}
-	c.look(tenant, func(t *mind) {
+	c.look(tenant, func(t *tenantState) {
 		for _, id := range t.delegated[fleet] {
 			if !slices.Contains(all, id) {
 				all = append(all, id)
@@ -139,9 +139,9 @@ func (c *roster) Acting(ctx context.Context, by core.Caller, named, method strin
 
 // delegate has an agent of the fleet act as a CAD agent until end.
 func (c *roster) delegate(tenant, fleet, id string) (end func()) {
-	c.change(tenant, func(t *mind) { t.delegated[fleet] = append(slices.Clip(t.delegated[fleet]), id) })
+	c.change(tenant, func(t *tenantState) { t.delegated[fleet] = append(slices.Clip(t.delegated[fleet]), id) })
 	return func() {
-		c.change(tenant, func(t *mind) {
+		c.change(tenant, func(t *tenantState) {
 			left := slices.Clone(t.delegated[fleet])
 			if i := slices.Index(left, id); i >= 0 {
 				left = slices.Delete(left, i, i+1)

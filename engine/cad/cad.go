@@ -87,7 +87,7 @@ type roster struct {
 	kinds  kinds
 
 	mu      sync.RWMutex
-	tenants map[string]*mind
+	tenants map[string]*tenantState
 }
 
 // modelling is their workspaces, and what is done in them.
@@ -105,7 +105,7 @@ func New(ctx context.Context, opt Options) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &roster{opt: opt, ledger: opt.Ledger, roles: roles, tenants: map[string]*mind{}}
+	r := &roster{opt: opt, ledger: opt.Ledger, roles: roles, tenants: map[string]*tenantState{}}
 	c := &Controller{modelling: &modelling{r, newFacets(mostFacets)}}
 	c.work = newWorkflows(c)
 	c.declare()
@@ -175,7 +175,7 @@ func (c *roster) Info(tenant string) Info {
 	if c.opt.Pool != nil {
 		info.Kernels = c.opt.Pool.Kernels()
 	}
-	c.look(tenant, func(t *mind) { info.MaxConcurrent, info.Workspaces = t.set.MaxConcurrent, len(t.spaces) })
+	c.look(tenant, func(t *tenantState) { info.MaxConcurrent, info.Workspaces = t.set.MaxConcurrent, len(t.spaces) })
 	return info
 }
 
@@ -251,7 +251,7 @@ func (c *roster) settingsKind() record.Table[settings] {
 		ID:    func(*settings) string { return settingsID },
 		Whole: true,
 		Follow: func(tenant, _ string, s *settings) {
-			c.change(tenant, func(t *mind) { t.set = *s }).slots.resize(s.MaxConcurrent)
+			c.change(tenant, func(t *tenantState) { t.set = *s }).slots.resize(s.MaxConcurrent)
 		},
 	}
 }
@@ -262,7 +262,7 @@ func (c *roster) agentKind() record.Table[Agent] {
 		ID:   func(a *Agent) string { return a.AgentID },
 		Says: "role workspace_id status operation_count success_count error_count role_violations approval_id fleet_agent",
 		Follow: func(tenant, id string, a *Agent) {
-			c.change(tenant, func(t *mind) {
+			c.change(tenant, func(t *tenantState) {
 				if m := t.members[id]; m != nil {
 					m.rec.Store(a)
 				} else {
@@ -279,7 +279,7 @@ func (c *modelling) workspaceKind() record.Table[Workspace] {
 		ID:   func(w *Workspace) string { return w.WorkspaceID },
 		Says: "seq entity_count solid_count conflict_count kernel directory",
 		Follow: func(tenant, id string, w *Workspace) {
-			c.change(tenant, func(t *mind) { t.spaces[id] = w })
+			c.change(tenant, func(t *tenantState) { t.spaces[id] = w })
 		},
 	}
 }

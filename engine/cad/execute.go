@@ -16,7 +16,7 @@ import (
 type execution struct {
 	c  *modelling
 	by core.Caller
-	t  *mind
+	t  *tenantState
 	m  *member
 	op Operation
 	// fleet is the agent of the fleet that acts as the CAD agent, "" for a person.

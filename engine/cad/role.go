@@ -158,7 +158,7 @@ func checkText(field, s string, most int) error {
 // Roles are the roles of a tenant: the built-in ones, then its own by name.
 func (c *roster) Roles(tenant string) []RoleTemplate {
 	all := slices.Clone(c.roles)
-	c.look(tenant, func(t *mind) {
+	c.look(tenant, func(t *tenantState) {
 		for _, name := range slices.Sorted(maps.Keys(t.custom)) {
 			all = append(all, *t.custom[name])
 		}
@@ -190,7 +190,7 @@ func (c *roster) roleKind() record.Table[RoleTemplate] {
 		ID:    func(r *RoleTemplate) string { return r.Name },
 		Whole: true,
 		Follow: func(tenant, name string, r *RoleTemplate) {
-			c.change(tenant, func(t *mind) { t.custom[name] = r })
+			c.change(tenant, func(t *tenantState) { t.custom[name] = r })
 		},
 	}
 }

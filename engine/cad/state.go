@@ -12,9 +12,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// mind is what is in mind of one tenant; the store has all of it but what is
+// tenantState is what is in mind of one tenant; the store has all of it but what is
 // under way.
-type mind struct {
+type tenantState struct {
 	slots *slots
 	turns turns // on workspaces
 
@@ -57,15 +57,15 @@ func (m *member) shown() *Agent {
 }
 
 // of is what is in mind of a tenant.
-func (c *roster) of(name string) *mind { return c.change(name, func(*mind) {}) }
+func (c *roster) of(name string) *tenantState { return c.change(name, func(*tenantState) {}) }
 
 // change changes what is in mind of a tenant, which it returns.
-func (c *roster) change(name string, do func(*mind)) *mind {
+func (c *roster) change(name string, do func(*tenantState)) *tenantState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tenants[name]
 	if t == nil {
-		t = &mind{
+		t = &tenantState{
 			slots: &slots{most: defaultConcurrent}, turns: turns{by: map[string]*turn{}}, set: settings{MaxConcurrent: defaultConcurrent},
 			members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{}, delegated: map[string][]string{},
 		}
@@ -76,7 +76,7 @@ func (c *roster) change(name string, do func(*mind)) *mind {
 }
 
 // look looks at what is in mind of a tenant, if there is anything.
-func (c *roster) look(name string, at func(*mind)) {
+func (c *roster) look(name string, at func(*tenantState)) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if t := c.tenants[name]; t != nil {
@@ -85,7 +85,7 @@ func (c *roster) look(name string, at func(*mind)) {
 }
 
 // elsewhere reports whether a tenant other than the named one has something.
-func (c *roster) elsewhere(name string, has func(*mind) bool) bool {
+func (c *roster) elsewhere(name string, has func(*tenantState) bool) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for other, t := range c.tenants {
@@ -112,7 +112,7 @@ func (c *roster) recall(ctx context.Context, name string) error {
 // member finds an agent of the caller's tenant.
 func (c *roster) member(ctx context.Context, by core.Caller, id string) (*member, error) {
 	var m *member
-	c.look(by.Tenant, func(t *mind) { m = t.members[id] })
+	c.look(by.Tenant, func(t *tenantState) { m = t.members[id] })
 	if m != nil {
 		return m, nil
 	}
@@ -129,7 +129,7 @@ func (c *modelling) space(ctx context.Context, by core.Caller, id string) (*Work
 	if found != nil || id == Main {
 		return found, err
 	}
-	if c.elsewhere(by.Tenant, func(t *mind) bool { return t.spaces[id] != nil }) {
+	if c.elsewhere(by.Tenant, func(t *tenantState) bool { return t.spaces[id] != nil }) {
 		return nil, c.foreign(ctx, by, id, fmt.Errorf("workspace %s: %w", id, core.ErrForeign))
 	}
 	return nil, err
@@ -137,7 +137,7 @@ func (c *modelling) space(ctx context.Context, by core.Caller, id string) (*Work
 
 // ownSpace finds a workspace of a tenant.
 func (c *modelling) ownSpace(name, id string) (w *Workspace, err error) {
-	if c.look(name, func(t *mind) { w = t.spaces[id] }); w == nil {
+	if c.look(name, func(t *tenantState) { w = t.spaces[id] }); w == nil {
 		err = core.Missing("workspace_id", id)
 	}
 	return w, err
@@ -152,7 +152,7 @@ func (c *roster) Parties() Parties { return Parties{c} }
 
 // Known reports whether an id is that of a CAD agent that is not terminated.
 func (p Parties) Known(name, id string) (known bool) {
-	p.c.look(name, func(t *mind) { known = t.members[id] != nil && t.members[id].rec.Load().Status != Terminated })
+	p.c.look(name, func(t *tenantState) { known = t.members[id] != nil && t.members[id].rec.Load().Status != Terminated })
 	return known
 }
 
@@ -163,7 +163,7 @@ func (p Parties) All(tenant string) []string {
 
 // Elsewhere reports whether an id is that of another tenant's CAD agent.
 func (p Parties) Elsewhere(name, id string) bool {
-	return p.c.elsewhere(name, func(t *mind) bool { return t.members[id] != nil })
+	return p.c.elsewhere(name, func(t *tenantState) bool { return t.members[id] != nil })
 }
 
 // Live are a tenant's agents that are not terminated, by id. The records are
@@ -180,7 +180,7 @@ func (c *roster) Live(tenant string) []*Agent {
 
 // members are a tenant's agents by id.
 func (c *roster) members(name string) (all []*member) {
-	c.look(name, func(t *mind) {
+	c.look(name, func(t *tenantState) {
 		for _, id := range slices.Sorted(maps.Keys(t.members)) {
 			all = append(all, t.members[id])
 		}

@@ -145,7 +145,7 @@ func nthID(id string, n, limit int, used map[string]bool) string {
 }
 
 func (c *Controller) anyTaken(name string, seats []Seat) (taken bool) {
-	c.look(name, func(t *mind) {
+	c.look(name, func(t *tenantState) {
 		taken = slices.ContainsFunc(seats, func(s Seat) bool { return t.members[s.AgentID] != nil || t.spaces[s.WorkspaceID] != nil })
 	})
 	return taken || slices.ContainsFunc(seats, func(s Seat) bool { return c.taken(name, s.AgentID) })

@@ -250,7 +250,7 @@ func (c *modelling) Workspaces(_ context.Context, tenant string, f core.Filter) 
 
 // spaces are a tenant's workspaces, the newest first.
 func (c *modelling) spaces(name string) (all []Workspace) {
-	c.look(name, func(t *mind) {
+	c.look(name, func(t *tenantState) {
 		for _, w := range t.spaces {
 			all = append(all, *w)
 		}

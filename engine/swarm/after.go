@@ -69,7 +69,7 @@ func (s *ending) releaseFrom(tx *audit.Tx, ended *task.Task, from uint64) error 
 func (s *ending) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *task.Task, err error) {
 	var t task.Task
 	if err := s.tasks.Load(tx, seq, &t); len(core.DamagedIn(err)) > 0 {
-		s.shun(tx.Tenant(), seq, err) // it holds nobody up who can be read
+		s.quarantine(tx.Tenant(), seq, err) // it holds nobody up who can be read
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (s *Swarm) claim(ctx context.Context, by core.Caller, worker string, n int,
 		if err == nil {
 			return out, nil
 		}
-		if !errors.Is(err, errShunned) {
+		if !errors.Is(err, errQuarantined) {
 			return nil, fmt.Errorf("claim: %w", err)
 		}
 	}
@@ -173,7 +173,7 @@ func (s *Swarm) fronts(tx *audit.Tx, lanes []queue.Lane) ([]queue.Front, error) 
 
 // front is the first task of a lane that can be acted on.
 func (s *damage) front(tx *audit.Tx, l queue.Lane) (queue.Front, bool, error) {
-	return s.queue.Front(tx, l, s.shuns(tx.Tenant()))
+	return s.queue.Front(tx, l, s.quarantinedIn(tx.Tenant()))
 }
 
 // claimed says what came of one attempt to take a task.

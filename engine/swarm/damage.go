@@ -14,13 +14,13 @@ import (
 // component is what troubles with tasks are told under.
 const component = task.Component
 
-// shun names a task that can't be acted on. Claims pass over it until its
+// quarantine names a task that can't be acted on. Claims pass over it until its
 // header is written again, or the engine is opened again.
-func (s *damage) shun(tenant string, seq uint64, err error) {
+func (s *damage) quarantine(tenant string, seq uint64, err error) {
 	id := core.NewID(core.TaskPrefix, tenant, seq)
 	s.tenantAdded(tenant)
 	s.mu.Lock()
-	s.shunned[tenant][seq] = true
+	s.quarantined[tenant][seq] = true
 	s.mu.Unlock()
 	for _, d := range core.DamagedIn(err) { // another record than the task's, an approval for example
 		if d.Noun != "task" {
@@ -32,21 +32,21 @@ func (s *damage) shun(tenant string, seq uint64, err error) {
 	s.opt.Health.Report(tenant, component, "task "+id, errors.New(err.Error()))
 }
 
-func (s *damage) isShunned(tenant string, seq uint64) bool {
+func (s *damage) isQuarantined(tenant string, seq uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.shunned[tenant][seq]
+	return s.quarantined[tenant][seq]
 }
 
-// shuns is isShunned for one tenant.
-func (s *damage) shuns(tenant string) func(seq uint64) bool {
-	return func(seq uint64) bool { return s.isShunned(tenant, seq) }
+// quarantinedIn is isQuarantined for one tenant.
+func (s *damage) quarantinedIn(tenant string) func(seq uint64) bool {
+	return func(seq uint64) bool { return s.isQuarantined(tenant, seq) }
 }
 
 // mended lets a task be claimed again whose header was written.
 func (s *damage) mended(t *task.Task) {
 	s.mu.Lock()
-	of := s.shunned[t.TenantID]
+	of := s.quarantined[t.TenantID]
 	was := len(of) > 0 && of[t.Seq()]
 	if was {
 		delete(of, t.Seq())
@@ -57,22 +57,22 @@ func (s *damage) mended(t *task.Task) {
 	}
 }
 
-// errShunned is why a transaction is undone that met a task it can't act on:
+// errQuarantined is why a transaction is undone that met a task it can't act on:
 // the next try passes over it.
-var errShunned = errors.New("a task can't be acted on")
+var errQuarantined = errors.New("a task can't be acted on")
 
-// unless shuns the task that err is about and returns errShunned, unless no
+// unless quarantines the task that err is about and returns errQuarantined, unless no
 // task is the cause of err.
 func (s *damage) unless(tenant string, seq uint64, err error) error {
 	if broken(err) {
 		return err
 	}
-	s.shun(tenant, seq, err)
-	return errShunned
+	s.quarantine(tenant, seq, err)
+	return errQuarantined
 }
 
 // eachTask does something to tasks, in batches of one transaction each. Where a
-// batch fails, its tasks are done one by one, and those that fail are shunned.
+// batch fails, its tasks are done one by one, and those that fail are quarantined.
 func (s *damage) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do func(tx *audit.Tx, seq uint64) error) error {
 	for some := range slices.Chunk(seqs, changeBatch) {
 		err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
@@ -91,7 +91,7 @@ func (s *damage) eachTask(ctx context.Context, by core.Caller, seqs []uint64, do
 			if err == nil {
 				continue
 			}
-			if err = s.unless(by.Tenant, seq, err); !errors.Is(err, errShunned) {
+			if err = s.unless(by.Tenant, seq, err); !errors.Is(err, errQuarantined) {
 				return err
 			}
 		}
@@ -109,7 +109,7 @@ func (s *damage) Inspect(ctx context.Context, tenant string) error {
 			return err
 		})
 		for seq, err := range bad {
-			if err = s.unless(tenant, seq, err); !errors.Is(err, errShunned) {
+			if err = s.unless(tenant, seq, err); !errors.Is(err, errQuarantined) {
 				return err
 			}
 		}

@@ -82,7 +82,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 	var ready []dueTask
 	err = s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 		var due []queue.Entry
-		due, next, err = queue.Gate.Due(tx, tx.Now(), promoteAtOnce, s.shuns(tenant))
+		due, next, err = queue.Gate.Due(tx, tx.Now(), promoteAtOnce, s.quarantinedIn(tenant))
 		ready = make([]dueTask, len(due))
 		for i, e := range due {
 			ready[i].Entry = e
@@ -96,7 +96,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 		}
 		return err
 	})
-	if errors.Is(err, errShunned) {
+	if errors.Is(err, errQuarantined) {
 		return s.promote(ctx, tenant)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 		all.Go(func() {
 			t := &ready[i].task
 			errs[i] = health.Caught(func() error { return s.promoteOne(ctx, ready[i].At, t) })
-			if errs[i] != nil && errors.Is(s.unless(tenant, t.Seq(), errs[i]), errShunned) {
+			if errs[i] != nil && errors.Is(s.unless(tenant, t.Seq(), errs[i]), errQuarantined) {
 				errs[i] = nil
 			}
 		})

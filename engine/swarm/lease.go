@@ -160,7 +160,7 @@ func (s *leasing) Beat(tenant, worker string) bool {
 }
 
 // fault says why a lease must be taken away: silence, or its task's time-out
-// when another worker runs it (the engine's own work is timed by its minder).
+// when another worker runs it (the engine's own work is timed by its attempt).
 // It also says when to look again.
 func (s *leasing) fault(l *lease) (silent, late bool, next time.Duration) {
 	now := s.awake()
@@ -247,7 +247,7 @@ func (s *ending) takeAway(ctx context.Context, tenant string, leases []*lease) e
 		return fmt.Errorf("take %d leases away: %w", len(leases), err)
 	}
 	for seq, l := range of { // nothing that its work does can be kept any more
-		if s.isShunned(tenant, seq) {
+		if s.isQuarantined(tenant, seq) {
 			s.released(l.ref, l.id)
 		}
 	}

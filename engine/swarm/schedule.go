@@ -148,8 +148,8 @@ func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error
 func (s *damage) tenants() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]string, 0, len(s.shunned))
-	for id := range s.shunned {
+	out := make([]string, 0, len(s.quarantined))
+	for id := range s.quarantined {
 		out = append(out, id)
 	}
 	return out
@@ -264,7 +264,7 @@ func (s *Swarm) tend(ctx context.Context, t task.Task, start func(task.Task)) er
 func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) (out task.Outcome, ok bool) {
 	earlier, over := s.enter(l.ref)
 	defer over()
-	m := minder{s: s, l: l, limit: seconds(t.TimeoutS), begun: t.Begun}
+	m := attempt{s: s, l: l, limit: seconds(t.TimeoutS), begun: t.Begun}
 	defer func() {
 		if p := recover(); p != nil {
 			out, ok = s.panicked(&t, m.work, p, debug.Stack()), true

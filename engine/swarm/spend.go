@@ -80,7 +80,7 @@ func (s *ending) blockDenied(ctx context.Context, tenant string) error {
 			}
 			return nil
 		})
-		if errors.Is(err, errShunned) {
+		if errors.Is(err, errQuarantined) {
 			left = 0
 			continue
 		}

@@ -45,7 +45,7 @@ func (s *ending) tooLate(tx *audit.Tx, t *task.Task) error {
 func (s *ending) lapse(ctx context.Context, tenant string) (next time.Time, err error) {
 	var late []queue.Entry
 	look := func(tx *audit.Tx) (err error) {
-		late, next, err = queue.StartBy.Due(tx, tx.Now(), changeBatch, s.shuns(tenant))
+		late, next, err = queue.StartBy.Due(tx, tx.Now(), changeBatch, s.quarantinedIn(tenant))
 		return err
 	}
 	if err = s.ledger.View(ctx, tenant, look); err != nil {
@@ -72,7 +72,7 @@ func (s *ending) lapse(ctx context.Context, tenant string) (next time.Time, err 
 		}
 		return nil
 	})
-	if errors.Is(err, errShunned) {
+	if errors.Is(err, errQuarantined) {
 		return s.lapse(ctx, tenant)
 	}
 	if err != nil {

@@ -60,12 +60,12 @@ func (s *damage) liveOf(ctx context.Context, tenant, session string) ([]uint64, 
 			return err
 		}
 		for _, seq := range all {
-			if s.isShunned(tenant, seq) {
+			if s.isQuarantined(tenant, seq) {
 				continue
 			}
 			var t task.Task
 			if err := s.tasks.Load(tx, seq, &t); err != nil {
-				if err = s.unless(tenant, seq, err); errors.Is(err, errShunned) {
+				if err = s.unless(tenant, seq, err); errors.Is(err, errQuarantined) {
 					continue
 				}
 				return err

@@ -85,7 +85,7 @@ type shared struct {
 // damage keeps apart what can't be acted on.
 type damage struct {
 	*shared
-	shunned map[string]map[uint64]bool // queued tasks that can't be acted on, by tenant: all of them
+	quarantined map[string]map[uint64]bool // queued tasks that can't be acted on, by tenant: all of them
 }
 
 // leasing is who works on what, and until when it is believed.
@@ -137,7 +137,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt, room: opt.Ledger.Room(),
 		wake: make(chan struct{}, 1), born: time.Now(), runners: map[string]Runner{},
 	}
-	l := &leasing{damage: &damage{shared: sh, shunned: map[string]map[uint64]bool{}}, leases: map[ref]*lease{}, granted: map[string]uint64{}, pulses: map[ref]*pulse{}}
+	l := &leasing{damage: &damage{shared: sh, quarantined: map[string]map[uint64]bool{}}, leases: map[ref]*lease{}, granted: map[string]uint64{}, pulses: map[ref]*pulse{}}
 	e := &ending{slotting: &slotting{leasing: l, handed: map[string]int{}}, releasing: map[string]map[uint64]uint64{}}
 	s := &Swarm{ending: e, tended: map[ref]chan struct{}{}}
 	s.guards.schedule, s.guards.leases = opt.Health.Guard("scheduler"), opt.Health.Guard("leases")
@@ -201,8 +201,8 @@ func (s *shared) runner(kind string) (Runner, error) {
 func (s *damage) tenantAdded(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shunned[id] == nil {
-		s.shunned[id] = map[uint64]bool{}
+	if s.quarantined[id] == nil {
+		s.quarantined[id] = map[uint64]bool{}
 	}
 }
 

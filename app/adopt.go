@@ -50,7 +50,7 @@ func takeOver(ctx context.Context, eng *engine.Engine, k cell.Kept) error {
 
 // leftThere is takeOver of what a host says of a former engine's run. It counts for an
 // agent that has its place there, and for tasks that were this agent's.
-func (h *house) leftThere(ctx context.Context, tenant, host string, k cell.Kept) error {
+func (h *instance) leftThere(ctx context.Context, tenant, host string, k cell.Kept) error {
 	eng, err := h.working()
 	if err != nil {
 		return err

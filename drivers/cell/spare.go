@@ -11,10 +11,10 @@ import (
 // idle is how long an init waits for a run before it is ended.
 const idle = 30 * time.Second
 
-// stock keeps one init waiting, so that a run need not wait for this large
+// spare keeps one init waiting, so that a run need not wait for this large
 // program to start. It is made once a run has shown what works, and what is not
 // used goes: an engine at rest has none.
-type stock struct {
+type spare struct {
 	mu     sync.Mutex
 	ready  *waiting
 	making bool
@@ -49,7 +49,7 @@ func (w *waiting) drop() {
 }
 
 // take is an init for a run: the one that waits, else a new one.
-func (k *stock) take(s *Supervisor, m mode, walled bool, run string) (*waiting, error) {
+func (k *spare) take(s *Supervisor, m mode, walled bool, run string) (*waiting, error) {
 	k.mu.Lock()
 	w := k.ready
 	if w.fits(m, walled) && len(run) <= maxRun {
@@ -62,7 +62,7 @@ func (k *stock) take(s *Supervisor, m mode, walled bool, run string) (*waiting, 
 }
 
 // fill starts the next one, in the background.
-func (k *stock) fill(s *Supervisor, m mode, walled bool) {
+func (k *spare) fill(s *Supervisor, m mode, walled bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.timer != nil {
@@ -94,7 +94,7 @@ func (k *stock) fill(s *Supervisor, m mode, walled bool) {
 }
 
 // drop ends the one that waits.
-func (k *stock) drop() {
+func (k *spare) drop() {
 	k.mu.Lock()
 	w := k.ready
 	k.ready = nil
@@ -105,7 +105,7 @@ func (k *stock) drop() {
 }
 
 // close has no more made.
-func (k *stock) close() {
+func (k *spare) close() {
 	k.mu.Lock()
 	k.closed = true
 	if k.timer != nil {

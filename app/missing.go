@@ -9,10 +9,10 @@ import (
 	"swarmdeck/engine/health"
 )
 
-// lacking has an engine say what a tenant of a database refers to and this machine lacks,
+// missing has an engine say what a tenant of a database refers to and this machine lacks,
 // because an engine on another one had the tenant before: the key of its secrets, and
 // states of what agents work on. Their trees tell of themselves.
-func (h *house) lacking(ctx context.Context, eng *engine.Engine) {
+func (h *instance) missing(ctx context.Context, eng *engine.Engine) {
 	if h.base == nil || h.tenant == "" {
 		return
 	}

@@ -12,10 +12,10 @@ import (
 	"swarmdeck/store"
 )
 
-// minder watches one piece of running work: it freezes, thaws, cancels and
+// attempt watches one piece of running work: it freezes, thaws, cancels and
 // times it out as the state of the task, its session, its budgets and the
 // emergency stop demand.
-type minder struct {
+type attempt struct {
 	s         *Swarm
 	l         *lease
 	work      Work
@@ -28,7 +28,7 @@ type minder struct {
 	begun     bool // half of its effect may be there: it is neither held up nor ended before it begins
 }
 
-// Patience of a minder.
+// Patience of an attempt.
 const (
 	ackTime     = 2 * time.Second  // for one pause or resume to be acknowledged
 	earlierTime = 30 * time.Second // for an earlier attempt's work to end
@@ -38,7 +38,7 @@ const (
 // or a pause does not start under it, and an attempt does not start beside an
 // earlier one of its task that is still being killed. It reports whether to
 // begin; else the outcome says why not.
-func (m *minder) admit(ctx context.Context, earlier <-chan struct{}) bool {
+func (m *attempt) admit(ctx context.Context, earlier <-chan struct{}) bool {
 	tick := time.NewTicker(leaseTick)
 	defer tick.Stop()
 	patience := time.NewTimer(earlierTime)
@@ -75,7 +75,7 @@ func (m *minder) admit(ctx context.Context, earlier <-chan struct{}) bool {
 
 // run minds the work until it has ended. ok is false when the lease was lost
 // meanwhile, so that there is nothing to report.
-func (m *minder) run(ctx context.Context, log *logPipe) (out task.Outcome, ok bool) {
+func (m *attempt) run(ctx context.Context, log *logPipe) (out task.Outcome, ok bool) {
 	began := m.ran()
 	timeout := time.NewTimer(m.limit)
 	defer timeout.Stop()
@@ -111,7 +111,7 @@ func (m *minder) run(ctx context.Context, log *logPipe) (out task.Outcome, ok bo
 	}
 }
 
-func (m *minder) ran() time.Duration {
+func (m *attempt) ran() time.Duration {
 	m.s.mu.Lock()
 	defer m.s.mu.Unlock()
 	return m.l.ran(m.s.uptime())
@@ -119,7 +119,7 @@ func (m *minder) ran() time.Duration {
 
 // look brings the work to what is wanted of it now. What did not acknowledge
 // is shown as such, and asked again soon.
-func (m *minder) look(ctx context.Context, again *time.Timer) {
+func (m *attempt) look(ctx context.Context, again *time.Timer) {
 	m.s.mu.Lock()
 	want, cancel, why := m.s.wantFrozen(m.l), m.l.cancel, m.l.why
 	m.s.mu.Unlock()
@@ -136,7 +136,7 @@ func (m *minder) look(ctx context.Context, again *time.Timer) {
 // end tells the work to end. A stopped process can't do so in order, so it may
 // go on for that, unless the emergency stop forbids even this: then it is for
 // the runner to kill it as it stands.
-func (m *minder) end(ctx context.Context, why string) {
+func (m *attempt) end(ctx context.Context, why string) {
 	m.ending = true
 	if (m.frozen || m.unsure) && !m.s.EStops.On(m.l.tenant) {
 		m.bring(ctx, false)
@@ -145,7 +145,7 @@ func (m *minder) end(ctx context.Context, why string) {
 }
 
 // bring stops the work or lets it go on, and reports whether it acknowledged.
-func (m *minder) bring(ctx context.Context, frozen bool) bool {
+func (m *attempt) bring(ctx context.Context, frozen bool) bool {
 	ctx, end := context.WithTimeout(ctx, ackTime)
 	defer end()
 	act := m.work.Resume
@@ -159,7 +159,7 @@ func (m *minder) bring(ctx context.Context, frozen bool) bool {
 	return true
 }
 
-func (m *minder) set(frozen bool) {
+func (m *attempt) set(frozen bool) {
 	m.frozen = frozen
 	m.s.mu.Lock()
 	m.l.freeze(frozen, m.s.uptime())
@@ -168,7 +168,7 @@ func (m *minder) set(frozen bool) {
 }
 
 // outcome is the work's, or what was done to it.
-func (m *minder) outcome(out task.Outcome) (task.Outcome, bool) {
+func (m *attempt) outcome(out task.Outcome) (task.Outcome, bool) {
 	m.s.mu.Lock()
 	lost := m.s.leases[m.l.ref] != m.l
 	why := m.l.why

@@ -25,13 +25,13 @@ import (
 	"swarmdeck/ui/door/socket"
 )
 
-// deck is the engines of this process. A data file has one, which has all its tenants.
+// engines are those of this process. A data file has one, which has all its tenants.
 // A database has one for each tenant that is worked on here, as other processes have
 // the others: a tenant comes and goes with its engine.
-type deck struct {
+type engines struct {
 	*machine
-	file    *house // of a data file
-	peers   others
+	file    *instance // of a data file
+	peers   peers
 	retakes retakes
 	given   given
 	cluster *cluster.Book // of a database
@@ -44,24 +44,24 @@ type deck struct {
 	signing signing
 	end     []func() error // closes what serves all engines, in reverse order
 
-	mu     sync.Mutex
-	at     command.Need
-	base   *onDatabase       // nil while no database is open
-	houses map[string]*house // by tenant; that of "" works on none
-	leases map[string]*lease
-	named  map[string]bool  // tenants that the command of this process is about
-	turns  map[string]*turn // by tenant, of those that somebody opens or closes
-	drops  sync.WaitGroup
+	mu        sync.Mutex
+	at        command.Need
+	base      *onDatabase          // nil while no database is open
+	instances map[string]*instance // by tenant; that of "" works on none
+	leases    map[string]*lease
+	named     map[string]bool  // tenants that the command of this process is about
+	turns     map[string]*turn // by tenant, of those that somebody opens or closes
+	drops     sync.WaitGroup
 }
 
-func newDeck(p *machine) *deck {
-	d := &deck{machine: p, file: &house{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, houses: map[string]*house{}, leases: map[string]*lease{}, named: map[string]bool{}, turns: map[string]*turn{}}
+func newEngines(p *machine) *engines {
+	d := &engines{machine: p, file: &instance{machine: p, failed: func(why error) { p.fail(stopped(why)) }}, instances: map[string]*instance{}, leases: map[string]*lease{}, named: map[string]bool{}, turns: map[string]*turn{}}
 	d.peers.d, d.cluster = d, cluster.New(d.look)
 	return d
 }
 
 // open gives the engine for a need of this process's command.
-func (d *deck) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
+func (d *engines) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	if command.DatabaseIn(need.Data) == "" {
 		return d.file.open(ctx, need)
 	}
@@ -69,9 +69,9 @@ func (d *deck) open(ctx context.Context, need command.Need) (*engine.Engine, err
 }
 
 // openFor gives the engine for a need of another process's command.
-func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, error) {
+func (d *engines) openFor(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	d.mu.Lock()
-	at, base, h := d.at, d.base, d.houses[need.Tenant]
+	at, base, h := d.at, d.base, d.instances[need.Tenant]
 	d.mu.Unlock()
 	switch {
 	case base == nil:
@@ -85,11 +85,11 @@ func (d *deck) openFor(ctx context.Context, need command.Need) (*engine.Engine, 
 	return d.engine(ctx, at, false)
 }
 
-func (d *deck) Of(ctx context.Context, tenant string) (*engine.Engine, error) {
+func (d *engines) Of(ctx context.Context, tenant string) (*engine.Engine, error) {
 	return d.openFor(ctx, command.Need{Tenant: tenant})
 }
 
-func (d *deck) All() (all []*engine.Engine) {
+func (d *engines) All() (all []*engine.Engine) {
 	for _, h := range d.all() {
 		if eng, err := h.working(); err == nil {
 			all = append(all, eng)
@@ -98,16 +98,16 @@ func (d *deck) All() (all []*engine.Engine) {
 	return all
 }
 
-// all are the houses, in the order of their tenants.
-func (d *deck) all() []*house {
+// all are the instances, in the order of their tenants.
+func (d *engines) all() []*instance {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.base == nil {
-		return []*house{d.file}
+		return []*instance{d.file}
 	}
-	var all []*house
-	for _, tenant := range slices.Sorted(maps.Keys(d.houses)) {
-		all = append(all, d.houses[tenant])
+	var all []*instance
+	for _, tenant := range slices.Sorted(maps.Keys(d.instances)) {
+		all = append(all, d.instances[tenant])
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (e takenError) Unwrap() error { return e.error }
 
 // engine gives the engine for a need on a database. A tenant that another engine has is
 // waited for, until its lease would have run out.
-func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+func (d *engines) engine(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
 	wait := postgres.DefaultLease + LockPatience
 	if need.NoWait {
 		wait = 0
@@ -157,7 +157,7 @@ func (d *deck) engine(ctx context.Context, need command.Need, mine bool) (*engin
 	}
 }
 
-func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
+func (d *engines) try(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
 	if mine {
 		d.opening.Lock()
 		err := d.enter(ctx, need)
@@ -187,7 +187,7 @@ func (d *deck) try(ctx context.Context, need command.Need, mine bool) (*engine.E
 
 // enter opens the database, unless it is open in the way that is needed. The caller
 // holds opening.
-func (d *deck) enter(ctx context.Context, need command.Need) error {
+func (d *engines) enter(ctx context.Context, need command.Need) error {
 	if d.base != nil && (need.Data != d.at.Data || d.at.ReadOnly != need.ReadOnly && (d.at.ReadOnly || need.Watch)) {
 		if err := d.shut(); err != nil {
 			return err
@@ -227,7 +227,7 @@ func (d *deck) enter(ctx context.Context, need command.Need) error {
 
 // begin has this process share the tenants with the others, and lets this user's other
 // processes in.
-func (d *deck) begin(ctx context.Context, need command.Need) error {
+func (d *engines) begin(ctx context.Context, need command.Need) error {
 	if err := d.base.Join(ctx, d.self()); err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func stopped(why error) error {
 }
 
 // find tells whose a process of this machine is.
-func (d *deck) find(pid int, alive func() bool) operator.Origin {
+func (d *engines) find(pid int, alive func() bool) operator.Origin {
 	found := operator.Origin{Kind: operator.Person}
 	for _, h := range d.all() {
 		if sup := h.cells.Load(); sup != nil && found.Kind == operator.Person {
@@ -268,7 +268,7 @@ func (d *deck) find(pid int, alive func() bool) operator.Origin {
 }
 
 // troubles are what is wrong in all engines here.
-func (d *deck) troubles(ctx context.Context, _ string) (all []health.Trouble, err error) {
+func (d *engines) troubles(ctx context.Context, _ string) (all []health.Trouble, err error) {
 	var errs []error
 	for _, eng := range d.All() {
 		found, err := inspected(ctx, eng)
@@ -279,7 +279,7 @@ func (d *deck) troubles(ctx context.Context, _ string) (all []health.Trouble, er
 
 // ready says why no work can be taken here: an engine is closed, its disk is full, or
 // the database does not answer.
-func (d *deck) ready(ctx context.Context) error {
+func (d *engines) ready(ctx context.Context) error {
 	d.mu.Lock()
 	base := d.base
 	d.mu.Unlock()
@@ -298,14 +298,14 @@ func (d *deck) ready(ctx context.Context) error {
 }
 
 // tracing is how the engines here tell of their work.
-func (d *deck) tracing() (all tracings) {
+func (d *engines) tracing() (all tracings) {
 	for _, h := range d.all() {
 		all = append(all, h.tracing.Load())
 	}
 	return all
 }
 
-func (d *deck) close() error {
+func (d *engines) close() error {
 	err := d.file.close()
 	d.opening.Lock()
 	err = errors.Join(err, d.shut())
@@ -315,7 +315,7 @@ func (d *deck) close() error {
 }
 
 // shut closes all engines on a database, and it. The caller holds opening.
-func (d *deck) shut() error {
+func (d *engines) shut() error {
 	if d.base == nil {
 		return nil
 	}

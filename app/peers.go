@@ -28,8 +28,8 @@ const (
 )
 
 // others are the engines that share the database with this one.
-type others struct {
-	d   *deck
+type peers struct {
+	d   *engines
 	key gossh.Signer // that they know this one by; nil until a door is open
 
 	mu      sync.Mutex
@@ -42,7 +42,7 @@ type others struct {
 
 // others lets the other engines of a database in to the SSH door, and passes sessions
 // on to them. A data file has none.
-func (d *deck) others(ctx context.Context, v command.Serve) (ssh.Others, error) {
+func (d *engines) others(ctx context.Context, v command.Serve) (ssh.Others, error) {
 	if d.base == nil {
 		if v.Join != "" {
 			return ssh.Others{}, core.Errorf(core.InvalidInput, "serve: --join is for engines that share a database, and this is a data file").With("field", "join")
@@ -69,7 +69,7 @@ func (d *deck) others(ctx context.Context, v command.Serve) (ssh.Others, error) 
 
 // look brings what is known of the engines up to date when it is of an age. The caller
 // holds mu.
-func (o *others) look(ctx context.Context, age time.Duration) error {
+func (o *peers) look(ctx context.Context, age time.Duration) error {
 	now := time.Now()
 	if now.Sub(o.looked) < age {
 		return nil
@@ -86,7 +86,7 @@ func (o *others) look(ctx context.Context, age time.Duration) error {
 
 // ask brings what is known of operators up to date when it is of an age. The caller holds
 // mu.
-func (o *others) ask(ctx context.Context, age time.Duration) error {
+func (o *peers) ask(ctx context.Context, age time.Duration) error {
 	now := time.Now()
 	if now.Sub(o.asked) < age {
 		return nil
@@ -118,7 +118,7 @@ func (o *others) ask(ctx context.Context, age time.Duration) error {
 }
 
 // owner tells who has a tenant. One that nobody has is this engine's to take.
-func (o *others) owner(ctx context.Context, tenant string) (serve.Peer, bool, error) {
+func (o *peers) owner(ctx context.Context, tenant string) (serve.Peer, bool, error) {
 	if o.d.has(tenant) {
 		return serve.Peer{}, true, nil
 	}
@@ -146,7 +146,7 @@ func (o *others) owner(ctx context.Context, tenant string) (serve.Peer, bool, er
 }
 
 // named says which engine has a tenant that is not here, as err does not.
-func (o *others) named(ctx context.Context, tenant string, err error) error {
+func (o *peers) named(ctx context.Context, tenant string, err error) error {
 	owner, here, unknown := o.owner(ctx, tenant)
 	if unknown != nil || here {
 		return err
@@ -155,7 +155,7 @@ func (o *others) named(ctx context.Context, tenant string, err error) error {
 }
 
 // opens tells what a key opens, here and in the tenants that others have.
-func (o *others) opens(print string) (all []operator.Grant) {
+func (o *peers) opens(print string) (all []operator.Grant) {
 	here := map[string]bool{}
 	for _, h := range o.d.all() {
 		if eng, err := h.working(); err == nil && h.tenant != "" {
@@ -184,7 +184,7 @@ func (o *others) opens(print string) (all []operator.Grant) {
 }
 
 // peer names the machine whose engine has a key.
-func (o *others) peer(print string) (string, bool) {
+func (o *peers) peer(print string) (string, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for range 2 {
@@ -201,7 +201,7 @@ func (o *others) peer(print string) (string, bool) {
 }
 
 // pass has the engine that has a tenant carry out a line of a person at this machine.
-func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string) (code int, err error) {
+func (o *peers) pass(ctx context.Context, t *serve.Session, tenant, seat string) (code int, err error) {
 	o.mu.Lock()
 	key := o.key
 	o.mu.Unlock()
@@ -223,7 +223,7 @@ func (o *others) pass(ctx context.Context, t *serve.Session, tenant, seat string
 
 // reach connects to the engine that has a tenant, for the command of this process,
 // which is no engine itself.
-func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenant string) error {
+func (o *peers) reach(ctx context.Context, data string, owner serve.Peer, tenant string) error {
 	key, err := o.introduce(ctx, data)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (o *others) reach(ctx context.Context, data string, owner serve.Peer, tenan
 
 // introduce has the other engines let this process in for a while, and returns the key
 // that they know it by.
-func (o *others) introduce(ctx context.Context, data string) (gossh.Signer, error) {
+func (o *peers) introduce(ctx context.Context, data string) (gossh.Signer, error) {
 	key, err := serve.HostKey(data + ".hostkey")
 	if err != nil {
 		return nil, err
@@ -252,14 +252,14 @@ func (o *others) introduce(ctx context.Context, data string) (gossh.Signer, erro
 }
 
 // vouch says that a user of this machine is at a seat.
-func (o *others) vouch(tenant, name, seat string) serve.Vouch {
+func (o *peers) vouch(tenant, name, seat string) serve.Vouch {
 	uid := uint32(os.Getuid())
 	return serve.Vouch{Tenant: tenant, Name: name, User: &uid, Seat: seat}
 }
 
 // has says that an engine here works on a tenant.
-func (d *deck) has(tenant string) bool {
+func (d *engines) has(tenant string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.houses[tenant] != nil
+	return d.instances[tenant] != nil
 }

@@ -42,8 +42,8 @@ type machine struct {
 	login *serve.Login
 }
 
-// house holds one engine, and all it stands on.
-type house struct {
+// instance holds one engine, and all it stands on.
+type instance struct {
 	*machine
 	failed func(error) // is told that the engine can't go on
 
@@ -78,7 +78,7 @@ type house struct {
 
 // open gives the engine for a need: the one that is open when it is enough,
 // else a new one in its place.
-func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
+func (h *instance) open(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.eng != nil && (h.base != nil || need.Data == h.need.Data) && (need.Dir == "" || need.Dir == h.need.Dir) &&
@@ -96,13 +96,13 @@ func (h *house) open(ctx context.Context, need command.Need) (*engine.Engine, er
 	return eng, nil
 }
 
-func (h *house) close() error {
+func (h *instance) close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.shut()
 }
 
-func (h *house) shut() error {
+func (h *instance) shut() error {
 	var errs []error
 	for i := len(h.closers) - 1; i >= 0; i-- {
 		errs = append(errs, h.closers[i]())
@@ -115,7 +115,7 @@ func (h *house) shut() error {
 }
 
 // working gives the engine while it is open.
-func (h *house) working() (*engine.Engine, error) {
+func (h *instance) working() (*engine.Engine, error) {
 	if eng := h.running.Load(); eng != nil {
 		return eng, nil
 	}
@@ -123,9 +123,9 @@ func (h *house) working() (*engine.Engine, error) {
 }
 
 // Of implements command.Engines: the one engine has all tenants.
-func (h *house) Of(context.Context, string) (*engine.Engine, error) { return h.working() }
+func (h *instance) Of(context.Context, string) (*engine.Engine, error) { return h.working() }
 
-func (h *house) All() []*engine.Engine {
+func (h *instance) All() []*engine.Engine {
 	if eng, err := h.working(); err == nil {
 		return []*engine.Engine{eng}
 	}
@@ -134,7 +134,7 @@ func (h *house) All() []*engine.Engine {
 
 // beside is what the paths of all that belongs to the engine begin with. What belongs to
 // the store alone lies beside the data file.
-func (h *house) beside(data string) string {
+func (h *instance) beside(data string) string {
 	if h.tenant == "" {
 		return data
 	}
@@ -143,7 +143,7 @@ func (h *house) beside(data string) string {
 
 // stands gives the store that the engine stands on, and what seals its commits. The key
 // is made only once the data file has proved usable; nothing is committed before that.
-func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *audit.Sealer, error) {
+func (h *instance) stands(ctx context.Context, need command.Need) (store.Store, *audit.Sealer, error) {
 	switch {
 	case h.part != nil:
 		return h.part, h.sealer, nil
@@ -165,7 +165,7 @@ func (h *house) stands(ctx context.Context, need command.Need) (store.Store, *au
 
 // build opens the data file and makes an engine over it; what it opened is
 // among the closers even when it fails.
-func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
+func (h *instance) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	opt := engine.Options{
 		Clock: h.clock, ReadOnly: need.ReadOnly, Place: h.place, Cluster: h.clusterIn(need),
 		SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data),
@@ -208,7 +208,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 		eng.Health.Report("", "audit", "", err)
 		h.warn(err)
 	}
-	h.lacking(ctx, eng)
+	h.missing(ctx, eng)
 	if h.egress != nil {
 		h.egress.Open(eng.Egress)
 		h.closers = append(h.closers, h.egress.Close) // before the engine, which writes the sums down
@@ -228,7 +228,7 @@ func (h *house) build(ctx context.Context, need command.Need) (*engine.Engine, e
 }
 
 // onHost are the agents of the engine that have their place on a host.
-func (h *house) onHost(tenant, name string) []string {
+func (h *instance) onHost(tenant, name string) []string {
 	if eng := h.running.Load(); eng != nil {
 		return eng.OnHost(tenant, name)
 	}
@@ -236,7 +236,7 @@ func (h *house) onHost(tenant, name string) []string {
 }
 
 // full tells the engine that the disk is full, and no longer is.
-func (h *house) full(full *store.FullError) {
+func (h *instance) full(full *store.FullError) {
 	if eng := h.running.Load(); eng != nil {
 		eng.StorageFull(full)
 	}
@@ -262,7 +262,7 @@ func openSealer(need command.Need, open func(path string) (*audit.Sealer, error)
 // in order at close, not with the command's context; one that ends by itself
 // ends the command. What a former engine left running is ended first, beside
 // what the door does meanwhile: it takes longer the more processes there are.
-func (h *house) start(ctx context.Context, need command.Need, eng *engine.Engine) func() error {
+func (h *instance) start(ctx context.Context, need command.Need, eng *engine.Engine) func() error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	sup := h.sup
