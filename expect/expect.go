@@ -94,10 +94,11 @@ func Err(t testing.TB, err, want error, about ...any) {
 	}
 }
 
-// Says fails the test, which goes on, if there is no error or its text lacks a part.
+// Says fails the test, which goes on, if there is no error or its text lacks a part;
+// for "" none is wanted.
 func Says(t testing.TB, err error, part string, about ...any) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), part) {
+	if (err == nil) != (part == "") || err != nil && !strings.Contains(err.Error(), part) {
 		t.Errorf("%sgot error %v, want one that says %q", told(about), err, part)
 	}
 }

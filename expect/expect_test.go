@@ -30,6 +30,7 @@ func TestAFailureSaysWhatItIsAbout(t *testing.T) {
 			expect.Err(t, io.EOF, io.EOF)
 			expect.True(t, true, "")
 			expect.Must(t, true, "")
+			expect.Says(t, nil, "")
 		},
 		"fatal: EOF":                                   func(t testing.TB) { expect.No(t, io.EOF) },
 		"fatal: row: 2: EOF":                           func(t testing.TB) { expect.No(t, io.EOF, "row", 2) },

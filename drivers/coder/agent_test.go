@@ -201,7 +201,7 @@ func TestAnUnknownTemplateOrRoleIsRefusedAtOnce(t *testing.T) {
 		err := r.Check(fleet.Create{
 			Name: "bob", Project: c.project, Role: c.role, Options: core.MustEncode(settings{URL: p.srv.URL, Template: c.template}),
 		})
-		expect.True(t, (err == nil) == (c.bad == "") && (err == nil || strings.HasPrefix(err.Error(), c.bad)), "%+v: %v", c, err)
+		expect.Says(t, err, c.bad, c)
 	}
 	p.srv.Close() // it may be back when the workspace is made
 	err := newRuntime(t, Options{}).Check(fleet.Create{Name: "bob", Project: "x", Role: "y", Options: core.MustEncode(settings{URL: p.srv.URL})})

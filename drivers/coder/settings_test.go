@@ -32,8 +32,7 @@ func TestOptionsAreCheckedByField(t *testing.T) {
 		{`{` + good + `,"token":"abc"}`, "token"},
 	} {
 		err := check(fleet.Create{Name: "a", Options: core.Raw(c.options)})
-		expect.True(t, (c.field != "" || err == nil) && (c.field == "" || err != nil && strings.Contains(err.Error(), c.field)),
-			"%s: %v, want %q", c.options, err, c.field)
+		expect.Says(t, err, c.field, c.options)
 		expect.True(t, err == nil || !strings.Contains(err.Error(), "pass@"), "the error names a password: %v", err)
 	}
 	for _, c := range []struct {

@@ -47,8 +47,8 @@ func TestAStreamOfEventsIsTakenInByBatches(t *testing.T) {
 				return r.EmitStream(t.Context(), alice, dag.ReadEvents(in), func(dag.Emitted) { steps++ })
 			}
 			got, err := stream(c.in)
-			expect.True(t, got == c.first && (err == nil) == (c.says == "") && (err == nil || strings.Contains(err.Error(), c.says)),
-				"%+v, %v; want %+v, %s", got, err, c.first, c.says)
+			expect.Says(t, err, c.says)
+			expect.Is(t, got, c.first)
 			want := int(got.Events+dag.MaxBatch-1) / dag.MaxBatch
 			expect.True(t, steps == want, "told %d times, want %d", steps, want)
 			again := expect.Of(stream(lines(n, nil)))(r.T)

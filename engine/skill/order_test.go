@@ -121,8 +121,7 @@ func TestUnloadLeavesWhatOthersNeed(t *testing.T) {
 	unload := func(ref, want string) {
 		t.Helper()
 		_, err := s.Unload(t.Context(), alice, ref)
-		expect.True(t, (want != "" || err == nil) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
-			"unload %s: %v, want %q", ref, err, want)
+		expect.Says(t, err, want, "unload", ref)
 	}
 	unload("aaa", "needed by bbb@1.0.0, ccc@1.0.0")
 	unload("aaa@1.0.0", "needed by ccc@1.0.0")

@@ -46,8 +46,8 @@ func TestATokenIsLongAndPrivate(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
 		expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 		got, err := Token(path)
-		expect.True(t, (want != "" || err == nil && got == strings.TrimSpace(text)) && (want == "" || err != nil && strings.Contains(err.Error(), want)),
-			"%q: %q, %v", text, got, err)
+		expect.Says(t, err, want, text)
+		expect.True(t, want != "" || got == strings.TrimSpace(text), "%q: %q", text, got)
 		expect.No(t, os.Chmod(path, 0o644))
 		expect.Says(t, expect.Fault(Token(path)), "chmod 600", "readable by others")
 	}
