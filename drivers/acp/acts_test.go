@@ -14,7 +14,7 @@ import (
 // acts are what the fake agent does beside the acts of drivertest:
 //
 //	raw UPDATE          sends the update as it stands
-//	later UPDATE        sends the update when the prompt has ended
+//	later PIPE UPDATE   sends the update once the named pipe has been written to
 //	wire LINE           writes the line as it stands
 //	huge                answers the prompt with more than is read
 //	read PATH           fs/read_text_file, then says what it got
@@ -42,8 +42,15 @@ func (s *stage) acts(end *acp.PromptResponse) map[string]func(string) {
 		return s.f.conn.CreateTerminal(s.ctx, acp.CreateTerminalRequest{SessionId: s.id, Command: words[0], Args: words[1:]})
 	}
 	return map[string]func(string){
-		"raw":   func(arg string) { s.f.raw(s.id, arg) },
-		"later": func(arg string) { s.f.out.after(func() { s.f.raw(s.id, arg) }) },
+		"raw": func(arg string) { s.f.raw(s.id, arg) },
+		"later": func(arg string) {
+			pipe, update, _ := strings.Cut(arg, " ")
+			go func() {
+				if _, err := os.ReadFile(pipe); err == nil {
+					s.f.raw(s.id, update)
+				}
+			}()
+		},
 		"settings": func(string) {
 			s.f.mu.Lock()
 			what := "mode " + s.f.mode + " model " + s.f.model

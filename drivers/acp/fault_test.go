@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -78,9 +80,16 @@ func TestAChangeOfModeIsReportedAndUndone(t *testing.T) {
 }
 
 func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
-	s, _ := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
-	s.ends(task.Succeeded, "", `later {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
-		`later {"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
+	s, dir := newStand(t, traits{Modes: []string{"ask", "auto"}}, settings{Mode: "ask"})
+	mode, usage := filepath.Join(dir, "mode"), filepath.Join(dir, "usage")
+	for _, pipe := range []string{mode, usage} {
+		expect.No(t, unix.Mkfifo(pipe, 0o600))
+	}
+	s.ends(task.Succeeded, "", "later "+mode+` {"sessionUpdate":"current_mode_update","currentModeId":"auto"}`,
+		"later "+usage+` {"sessionUpdate":"usage_update","cost":{"amount":0.5,"currency":"USD"}}`)
+	for _, pipe := range []string{mode, usage} {
+		expect.No(t, os.WriteFile(pipe, []byte("now"), 0o600))
+	}
 	expect.Await(t, "the updates have come", func() bool {
 		a := s.handle.(*agent)
 		a.mu.Lock()
