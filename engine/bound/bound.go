@@ -31,6 +31,7 @@ import (
 
 // Rule is what a tag allows.
 type Rule struct {
+	Name        string   // of the member, as JSON has it
 	Text        string   // as the tag has it
 	Least, Most float64  // of a duration in nanoseconds; a side that is open is infinite
 	Words       []string // the values of a closed set; nil is none
@@ -130,7 +131,6 @@ func Of(record, member any) (rule Rule, ok bool) {
 
 // member is one that has a tag.
 type member struct {
-	name  string
 	index []int
 	rule  Rule
 }
@@ -149,7 +149,8 @@ func members(of reflect.Type, at []int) (all []member, err error) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, member{named(field), index, r})
+			r.Name = named(field)
+			all = append(all, member{index, r})
 		}
 	}
 	return all, nil
@@ -158,7 +159,7 @@ func members(of reflect.Type, at []int) (all []member, err error) {
 func check(prefix string, record reflect.Value, all []member) error {
 	for _, m := range all {
 		if v := record.FieldByIndex(m.index); !m.rule.takes(v) {
-			return m.rule.refusal(prefix+m.name, v)
+			return m.rule.refusal(prefix+m.rule.Name, v)
 		}
 	}
 	return nil

@@ -15,7 +15,8 @@ import (
 
 // Param is one parameter of an operation.
 type Param struct {
-	// Name is that of the flag, and of the field in an error with _ for -.
+	// Name is that of the flag, and with _ for - of the field in an error; one that fills
+	// a member has that one's.
 	Name string
 	// About is a line of help with the value's word in backquotes: "why, for
 	// `TEXT`". Of an argument it is that word alone: ID.
@@ -199,9 +200,9 @@ func (p *Param) bounded(request any) {
 	if p.Valid == nil {
 		p.Valid = func() error {
 			if d, is := p.Into.(*time.Duration); is && !r.Span { // its member counts seconds
-				return r.Check(p.Name, d.Seconds())
+				return r.Check(r.Name, d.Seconds())
 			}
-			return r.Check(p.Name, p.Into)
+			return r.Check(r.Name, p.Into)
 		}
 	}
 	if !p.Arg {

@@ -43,7 +43,6 @@ func retentionSet() *Op {
 	var p retention.Policy
 	var age time.Duration
 	var mib int64
-	size := flag(&mib, "mib", "of the log of each agent the newest `N` MiB stay (default 64); older lines leave as it grows, and its first line says how many")
 	return define(Op{
 		Request: &p,
 		Name:    "tenant retention set", Short: "Let old things of a kind leave, by age or number", Done: "set",
@@ -54,16 +53,15 @@ func retentionSet() *Op {
 			"directory --export; the rest of the log, and every checkpoint that was given out, still verifies.",
 		Example: "tenant retention set tasks --age 30d --count 100000\ntenant retention set audit --age 365d --export /srv/audit",
 		Params: []*Param{
-			place(&p.Kind, "KIND", "retention"), size,
+			place(&p.Kind, "KIND", "retention"),
+			within(&mib, "mib", "of the log of each agent the newest `N` MiB stay (default 64); older lines leave as it grows, and its first line says how many", 1, 1<<20, "1-1048576"),
 			flag(&age, "age", "what ended longer than this `TIME` ago leaves").fills(&p.AgeS),
 			flag(&p.Count, "count", "how many of the newest stay; for logs, lines of each"),
 			flag(&p.Export, "export", "`DIR` that audit events are written to before they leave").names(reach.Path),
 		},
 		Check: func(c *Call) error {
 			p.AgeS = core.Seconds(age)
-			if p.Bytes = mib << 20; size.Given && (mib < 1 || mib > 1<<20) {
-				p.Bytes = -1 << 20
-			}
+			p.Bytes = mib << 20
 			if p.Export != "" {
 				if err := c.Place(&p.Export); err != nil {
 					return err
