@@ -146,7 +146,7 @@ func (g *gate) stay(c *gossh.Client, terminal bool) (*gossh.Session, *bytes.Buff
 	}
 	expect.No(g.t, s.Start("stay"))
 	_, err := io.ReadFull(out, make([]byte, 4))
-	expect.Must(g.t, err == nil, "%v %v", err, told.String())
+	expect.No(g.t, err, &told)
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	return s, &told
 }
