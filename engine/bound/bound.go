@@ -7,11 +7,12 @@
 //	After    []string      `json:"after" allow:"at most 64 tasks"`
 //	Effect   Effect        `json:"effect" allow:"read, write, hide"`
 //
-// A range is of a number, of a duration, of what a list or a map holds, or of a
-// text's length: in bytes, or in characters, which are UTF-8. "printable" allows no
-// hidden character in it, "without control characters" none of those; "1-40 of a-z 0-9 -"
-// says its characters, and "beginning with a letter or digit" the first. "none or"
-// takes the zero value too; a nil pointer is always taken. The rest is for people.
+// A range is of a number, of a duration, which a whole number has in seconds, of what a
+// list or a map holds, or of a text's length: in bytes, or in characters, which are
+// UTF-8. "printable" allows no hidden character in it, "without control characters" none
+// of those; "1-40 of a-z 0-9 -" says its characters, and "beginning with a letter or
+// digit" the first. "none or" takes the zero value too; a nil pointer is always taken.
+// The rest is for people.
 package bound
 
 import (
@@ -192,8 +193,11 @@ func (r Rule) takes(v reflect.Value) bool {
 func (r Rule) refusal(field string, v reflect.Value) error {
 	v = reflect.Indirect(v)
 	shown := v.Interface()
-	if k := v.Kind(); k == reflect.Slice || k == reflect.Map {
+	switch {
+	case v.Kind() == reflect.Slice, v.Kind() == reflect.Map:
 		shown = v.Len()
+	case r.Span && v.CanInt() && v.Type() != reflect.TypeFor[time.Duration]():
+		shown = fmt.Sprint(shown, "s")
 	}
 	return core.Invalid(field, shown, r.Text)
 }
@@ -227,6 +231,9 @@ func (r Rule) holds(v reflect.Value) bool {
 		n = float64(v.Len())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		n = float64(v.Int())
+		if r.Span && v.Type() != reflect.TypeFor[time.Duration]() {
+			n *= float64(time.Second)
+		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		n = float64(v.Uint())
 	case reflect.Float32, reflect.Float64:

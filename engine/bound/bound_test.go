@@ -20,6 +20,7 @@ type request struct {
 	Priority     *int              `allow:"0-100"`
 	StartTimeout time.Duration     `allow:"none or 1s-24h"`
 	Share        float64           `allow:"0-1, a share"`
+	LeaseS       int               `json:"lease_s" allow:"none or 5s-1h"`
 	Wait         int64             `allow:"-1 to 3600, for ever"`
 	Tokens       uint64            `allow:"0 or more"`
 	Reason       string            `allow:"at most 5 printable characters"`
@@ -41,6 +42,7 @@ func TestAMemberIsRefusedByItsTag(t *testing.T) {
 		"slots: 0 is not allowed; allowed: 1-1000 agents":                                          func(r *request) { r.Slots = 0 },
 		"priority: -1 is not allowed; allowed: 0-100":                                              func(r *request) { r.Priority = new(-1) },
 		"start_timeout: 999ms is not allowed; allowed: none or 1s-24h":                             func(r *request) { r.StartTimeout = 999 * time.Millisecond },
+		"lease_s: \"7200s\" is not allowed; allowed: none or 5s-1h":                                func(r *request) { r.LeaseS = 7200 },
 		"share: NaN is not allowed; allowed: 0-1, a share":                                         func(r *request) { r.Share = math.NaN() },
 		"wait: -2 is not allowed; allowed: -1 to 3600, for ever":                                   func(r *request) { r.Wait = -2 },
 		"reason: \"ééé\\t\" is not allowed; allowed: at most 5 printable characters":               func(r *request) { r.Reason = "ééé\t" },

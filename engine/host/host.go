@@ -25,8 +25,8 @@ type Host struct {
 	Address   string            `json:"address,omitempty"` // ssh://[USER@]HOST[:PORT]
 	Command   []string          `json:"command,omitempty"` // in the place of ssh: reaches a shell there
 	Labels    map[string]string `json:"labels,omitempty" allow:"at most 32"`
-	Slots     int               `json:"slots" allow:"1-1000 agents"`    // that it takes
-	LeaseS    int               `json:"lease_s" allow:"5-3600 seconds"` // that its agents go on without a link
+	Slots     int               `json:"slots" allow:"1-1000 agents"` // that it takes
+	LeaseS    int               `json:"lease_s" allow:"5s-1h"`       // that its agents go on without a link
 	Draining  bool              `json:"draining,omitzero"`
 	Removing  bool              `json:"removing,omitzero"`
 	CreatedAt time.Time         `json:"created_at"`

@@ -39,8 +39,8 @@ func Kinds() []string { return []string{Tasks, Logs, Messages, Executions, Decis
 type Policy struct {
 	TenantID string `json:"tenant_id"`
 	Kind     string `json:"kind" allow:"tasks, logs, messages, executions, decisions, audit"`
-	AgeS     int64  `json:"age_s,omitzero" allow:"none or 60-3162240000 seconds (100 years)"` // what ended longer ago leaves
-	Count    int64  `json:"count,omitzero" allow:"none or 1-1000000000000"`                   // so many of the newest stay
+	AgeS     int64  `json:"age_s,omitzero" allow:"none or 1m-878400h (100 years)"` // what ended longer ago leaves
+	Count    int64  `json:"count,omitzero" allow:"none or 1-1000000000000"`        // so many of the newest stay
 	// Bytes is how much of the log of each agent stays; 0 means task.DefaultLogBytes.
 	Bytes int64 `json:"bytes,omitzero" allow:"none or 1048576-1099511627776 bytes (1 MiB to 1 TiB)"`
 	// Export is the directory that audit events are written to before they leave.

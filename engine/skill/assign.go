@@ -23,8 +23,8 @@ type Invoke struct {
 	Metadata core.Raw // of the subagent made for it
 	// Of the task:
 	Priority     *int          `allow:"0-100"`
-	Timeout      time.Duration `allow:"none or 1s-24h"` // of the whole run
-	StartTimeout time.Duration `allow:"none or 1s-24h"`
+	Timeout      time.Duration `json:"timeout_s" allow:"none or 1s-24h"` // of the whole run
+	StartTimeout time.Duration `json:"start_timeout_s" allow:"none or 1s-24h"`
 	Session      string
 	Trace        string
 	Intent       string

@@ -36,7 +36,7 @@ type Server struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// CallTimeoutS is how long a call of a tool may go without an answer; 0 means
 	// DefaultCallTimeout.
-	CallTimeoutS int       `json:"call_timeout_s,omitzero" allow:"none or 1-86400 seconds"`
+	CallTimeoutS int       `json:"call_timeout_s,omitzero" allow:"none or 1s-24h"`
 	CreatedAt    time.Time `json:"created_at"`
 	UpdatedAt    time.Time `json:"updated_at"`
 	Given        int       `json:"given,omitzero"` // how often a credential given in clear was exchanged

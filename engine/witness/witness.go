@@ -34,7 +34,7 @@ type Witness struct {
 	Kind      string    `json:"kind" allow:"file, git, command"`
 	Path      string    `json:"path,omitempty"` // absolute, of a file or a git repository
 	Command   []string  `json:"command,omitempty"`
-	EveryS    int       `json:"every_s" allow:"1-86400 seconds"` // at most one in so many
+	EveryS    int       `json:"every_s" allow:"1s-24h"` // at most one in so many
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
 	AuditSeq  uint64    `json:"audit_seq,omitzero"`

@@ -104,7 +104,7 @@ func TestBadSubagentLinesAreRefused(t *testing.T) {
 		`skill invoke reach --params '{"to":"x","at":1}'`:       {2, "INVALID_INPUT", "params.at", "no step"},
 		"skill invoke reach --params '['":                       {2, "INVALID_INPUT", "params", "JSON"},
 		"skill invoke fly":                                      {1, "NOT_FOUND", "skill", "fly"},
-		`skill invoke reach --params '{"to":"x"}' --timeout 0s`: {2, "INVALID_INPUT", "timeout", "1s-24h"},
+		`skill invoke reach --params '{"to":"x"}' --timeout 0s`: {2, "INVALID_INPUT", "timeout_s", "1s-24h"},
 		"skill invoke reach --priority 101":                     {2, "INVALID_INPUT", "", ""},
 		"skill executions --status done":                        {2, "INVALID_INPUT", "status", "pending"},
 		"skill executions --agent bob":                          {2, "INVALID_INPUT", "agent_id", "UUID"},
