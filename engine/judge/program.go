@@ -72,26 +72,28 @@ const (
 // ParseReply reads a program's answer. Unknown and missing fields, trailing
 // output and values outside their enum or range are errors.
 func ParseReply(out []byte) (Reply, error) {
-	const absent = "\x00"
-	r := Reply{Decision: absent, ReasonCode: absent, Rationale: absent, RuleID: absent}
+	var r Reply
+	var given map[string]core.Raw
 	if len(out) > MaxAnswer {
 		return Reply{}, fmt.Errorf("the answer is longer than %d bytes", MaxAnswer)
 	}
 	if len(strings.TrimSpace(string(out))) == 0 {
 		return Reply{}, errors.New("it answered nothing")
 	}
-	if err := core.Decode(out, &r); err != nil {
+	err := core.Decode(out, &given)
+	if err == nil {
+		err = core.Decode(out, &r)
+	}
+	if err != nil {
 		return Reply{}, fmt.Errorf("read the answer: %w", err)
 	}
+	says := func(name string) bool { v := given[name]; return v != nil && v.Kind() != 'n' }
+	for _, name := range []string{"decision", "reason_code", "confidence", "rationale"} {
+		if !says(name) {
+			return Reply{}, errors.New(name + ": missing")
+		}
+	}
 	switch {
-	case r.Decision == absent:
-		return Reply{}, errors.New("decision: missing")
-	case r.ReasonCode == absent:
-		return Reply{}, errors.New("reason_code: missing")
-	case r.Confidence == nil:
-		return Reply{}, errors.New("confidence: missing")
-	case r.Rationale == absent:
-		return Reply{}, errors.New("rationale: missing")
 	case !isWord(r.Decision):
 		return Reply{}, core.Invalid("decision", r.Decision, replyWords)
 	case !reasonName().MatchString(r.ReasonCode) || strings.HasPrefix(r.ReasonCode, "policy."):
@@ -100,9 +102,7 @@ func ParseReply(out []byte) (Reply, error) {
 		return Reply{}, core.Invalid("confidence", *r.Confidence, "0-1")
 	case len(r.Rationale) > maxRationale:
 		return Reply{}, core.Invalid("rationale", r.Rationale, fmt.Sprintf("at most %d bytes", maxRationale))
-	case r.RuleID == absent:
-		r.RuleID = ""
-	case !ruleName().MatchString(r.RuleID):
+	case says("rule_id") && !ruleName().MatchString(r.RuleID):
 		return Reply{}, core.Invalid("rule_id", r.RuleID, "1-64 of a-z 0-9 . _ -, starting with a letter or digit")
 	}
 	return r, nil
