@@ -30,7 +30,7 @@ func TestRealCreationRefusesWhatTheDeploymentDoesNotHave(t *testing.T) {
 		{"No such", "coder", settings{}, "project", m.project},
 		{m.project, "chief", settings{}, "role", "coder, reviewer"},
 		{m.project, "coder", settings{Template: "nowhere"}, "options.template", "a template"},
-		{m.project, "coder", settings{Via: "magic"}, "options.via", `"workspace" or "task"`},
+		{m.project, "coder", settings{Via: "magic"}, "options.via", "workspace, task"},
 		{m.project, "coder", settings{Via: "task"}, "options.via", "coder_ai_task"},
 		{m.project, "coder", settings{Interrupt: "kill"}, "options.interrupt", "ctrl-c"},
 		{m.project, "coder", settings{Parameters: map[string]string{"size": "big"}}, "options.parameters", "no other parameters"},
