@@ -85,7 +85,7 @@ type (
 	usageLine struct {
 		Type        string  `json:"type"`
 		Tokens      int64   `json:"tokens" allow:"0 or more"`
-		CostUSD     float64 `json:"cost_usd" allow:"0-1e300"`
+		CostUSD     float64 `json:"cost_usd" allow:"0 or more"`
 		fleet.Split `json:",embed"`
 		Context     fleet.Context `json:"context"`
 	}

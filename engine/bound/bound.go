@@ -67,8 +67,9 @@ func Parse(text string) (Rule, error) {
 		r.Most, is = amount(high)
 		ok = ok && is && r.Least <= r.Most
 	default:
-		r.Words = strings.Split(words, ", ")
-		return r, nil
+		if r.Words = strings.Split(words, ", "); len(r.Words) > 1 {
+			return r, nil
+		}
 	}
 	_, err := strconv.ParseFloat(strings.TrimSuffix(first, "-"+high), 64)
 	r.Span = err != nil
@@ -239,7 +240,7 @@ func (r Rule) holds(v reflect.Value) bool {
 	case reflect.Float32, reflect.Float64:
 		n = v.Float()
 	}
-	return n >= r.Least && n <= r.Most // NaN is neither
+	return n >= r.Least && n <= r.Most && !math.IsInf(n, 0) // NaN is neither
 }
 
 // length is a text's in the rule's unit; NaN if it has a character that the rule

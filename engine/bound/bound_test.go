@@ -44,6 +44,7 @@ func TestAMemberIsRefusedByItsTag(t *testing.T) {
 		"start_timeout: 999ms is not allowed; allowed: none or 1s-24h":                             func(r *request) { r.StartTimeout = 999 * time.Millisecond },
 		"lease_s: \"7200s\" is not allowed; allowed: none or 5s-1h":                                func(r *request) { r.LeaseS = 7200 },
 		"share: NaN is not allowed; allowed: 0-1, a share":                                         func(r *request) { r.Share = math.NaN() },
+		"share: +Inf is not allowed; allowed: 0-1, a share":                                        func(r *request) { r.Share = math.Inf(1) },
 		"wait: -2 is not allowed; allowed: -1 to 3600, for ever":                                   func(r *request) { r.Wait = -2 },
 		"reason: \"ééé\\t\" is not allowed; allowed: at most 5 printable characters":               func(r *request) { r.Reason = "ééé\t" },
 		"reason: \"éééééé\" is not allowed; allowed: at most 5 printable characters":               func(r *request) { r.Reason = "éééééé" },
@@ -83,7 +84,7 @@ func TestTheRuleOfAMemberIsFoundByItsAddress(t *testing.T) {
 }
 
 func TestWordsThatAreNoRangeAreRefused(t *testing.T) {
-	for _, text := range []string{"9-1", "at most many tasks", "x or more", "1 to x", "1h-1m"} {
+	for _, text := range []string{"9-1", "at most many tasks", "x or more", "1 to x", "1h-1m", "at least 1", "a path"} {
 		expect.Fails(t, expect.Fault(bound.Parse(text)), text)
 	}
 }

@@ -17,9 +17,9 @@ import (
 type Budget struct {
 	TenantID   string    `json:"tenant_id"`
 	Subject    string    `json:"subject"`
-	Tokens     int64     `json:"tokens,omitzero" allow:"0-1000000000000"`
-	CostUSD    float64   `json:"cost_usd,omitzero" allow:"0-1000000000"`
-	Tasks      int64     `json:"tasks,omitzero" allow:"0-1000000000"`
+	Tokens     int64     `json:"tokens,omitzero" allow:"0-1000000000000 (0 is no limit)"`
+	CostUSD    float64   `json:"cost_usd,omitzero" allow:"0-1000000000 (0 is no limit)"`
+	Tasks      int64     `json:"tasks,omitzero" allow:"0-1000000000 (0 is no limit)"`
 	WallS      int64     `json:"wall_s,omitzero" allow:"0-1000000000"`
 	Granted    int64     `json:"granted,omitzero"` // how many times over, by approvals
 	Used       Usage     `json:"used"`             // filled in when read

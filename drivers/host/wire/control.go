@@ -64,8 +64,7 @@ type Ended struct {
 // Bounds of what is about the link.
 const (
 	MaxRuns  = 4096
-	MaxID    = 64  // bytes of ids and names
-	MinLease = 1e3 // milliseconds
+	MaxID    = 64 // bytes of ids and names
 	MaxLease = 3600e3
 	maxLacks = 64
 	maxText  = 4096

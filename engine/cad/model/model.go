@@ -120,7 +120,7 @@ type Conflict struct {
 	SourceHash  string       `json:"source_hash,omitzero"` // empty: deleted there
 	TargetHash  string       `json:"target_hash,omitzero"`
 	BaseHash    string       `json:"base_hash,omitzero"`
-	Volume      float64      `json:"overlap_volume,omitzero" allow:"0-1e300 mm³"`
+	Volume      float64      `json:"overlap_volume,omitzero" allow:"0 or more mm³"`
 	Description string       `json:"description" allow:"at most 2000 bytes"`
 }
 
