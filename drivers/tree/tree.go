@@ -196,17 +196,19 @@ func shallow(w git.Worktree, file string) error {
 }
 
 // Repository implements tree.Driver. One without a commit is none yet.
-func (d *Driver) Repository(dir string) bool {
+func (d *Driver) Repository(dir string) string {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || d.opt.Own.CheckWork(real) != nil {
-		return false
+		return ""
 	}
 	w, err := above(real)
 	if err != nil {
-		return false
+		return ""
 	}
-	commit, _ := w.Head()
-	return commit != ""
+	if commit, _ := w.Head(); commit == "" {
+		return ""
+	}
+	return filepath.Base(strings.TrimSuffix(strings.TrimSuffix(w.Common, ".git"), "/"))
 }
 
 func (d *Driver) Look(ctx context.Context, tenant string, w tree.Wanted) (t tree.Tree, err error) {
@@ -256,7 +258,7 @@ func (d *Driver) find(ctx context.Context, tenant string, q tree.Wanted) (t tree
 		branch = base
 	}
 	if commit == "" {
-		return t, core.Errorf(core.Conflict, "dir: nothing was committed in %s yet, and a tree begins with a commit; commit first, or share the directory with --dir", w.Path).With("field", "dir")
+		return t, core.Errorf(core.Conflict, "dir: nothing was committed in %s yet, and a tree begins with a commit; commit first, or share the directory: --tree=false, tree: false in a swarm file", w.Path).With("field", "dir")
 	}
 	t.Base, t.BaseCommit, t.Since, t.Head = branch, commit, commit, commit
 	if err := d.borrows(w); err != nil {

@@ -317,6 +317,20 @@ func checkLabel(field, s string) error {
 	return nil
 }
 
+// Label is a name as a project can have it; "" for none.
+func Label(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, name)
+	if name = strings.TrimSpace(name[:min(maxLabel, len(name))]); strings.Trim(name, "./-") == "" {
+		return ""
+	}
+	return name
+}
+
 // checkOptions reports options that are no JSON object, and gives their
 // compact form, nil for none. What they mean is the runtime's to check.
 func checkOptions(options core.Raw) (core.Raw, error) {

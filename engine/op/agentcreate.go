@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/host"
 	"swarmdeck/engine/reach"
-	"swarmdeck/engine/tree"
 )
 
 func agentCreate() *Op {
@@ -40,12 +38,22 @@ func agentCreate() *Op {
 		alike.Given = true
 		return nil
 	}
-	wantsTree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository, unless --dir shares one")
+	wantsTree := flag(&treed, "tree", "give it a work tree of its own of the directory: a branch of its repository, or a copy; the default in a git repository; =false, or --dir alone, shares the directory")
 	dir := flag(&a.Dir, "dir", "working `DIR` (default the current one, or that of the agent it is made like)").from("dir").bounds(1, 4096).client("absolute directory that it works in")
 	a.Role = "coder"
 	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own; with --tree it is here, and the tree is there").from("host")
 	chosen := flag(&a.On, "on", "run it on the least full host with these `LABELS`: LABEL=VALUE, with commas")
 	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
+	// project names the repository where the line names no project.
+	project := func(c *Call) error {
+		if a.Project == "" && a.Host == "" && a.On == "" {
+			a.Project = fleet.Label(c.Trees.Repository(c.path(a.Dir)))
+		}
+		if a.Project == "" {
+			return usage("project", "agent create: --project is missing, and there is no git repository with a commit whose name it could be")
+		}
+		return nil
+	}
 	return define(Op{
 		Name: "agent create", Short: "Make an agent, or several that try the same", Undo: "agent delete", Done: "created",
 		Long: "Make an agent. In a git repository it gets a work tree and a branch of its own, swarmdeck/NAME (see agent diff, merge); --dir shares a directory.\n" +
@@ -58,7 +66,7 @@ func agentCreate() *Op {
 			"--from makes it as a role of the project says (see role set). --times 4 makes NAME-1 to NAME-4, each with a tree, and gives each the task.",
 		Example: "agent create lister --project tools --role reader -- ls -la\nagent create fix --project web --from coder --times 4 --task 'make the tests pass'",
 		Tool: Tool{
-			Name: "create_agent", Need: []string{"task"},
+			Name: "create_agent", Need: []string{"task", "project"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
 			Names: map[string]string{
 				"like": "like", "shell": "command", "command": "-", "argv": "-", "env": "-", "options": "-", "session": "-", "profile": "-", "yes": "-", "tree": "-", "base": "-", "host": "-", "on": "-",
@@ -67,7 +75,7 @@ func agentCreate() *Op {
 		Params: []*Param{
 			name,
 			rest, command,
-			need(&a.Project, "project", "`PROJECT` it belongs to").from("project").bounds(1, 64),
+			flag(&a.Project, "project", "`PROJECT` it belongs to (default the name of the git repository that it works in)").from("project").bounds(1, 64).client("PROJECT it belongs to"),
 			flag(&a.Task, "task", "first task: `TEXT`").bounds(1, 100_000).client("its first task, with objectives and constraints"),
 			role,
 			flag(&from, "from", "`ROLE` of the project to take runtime, command, options, prompt, profile, tools and budget from").from("role").bounds(1, 64),
@@ -124,13 +132,17 @@ func agentCreate() *Op {
 			if a.Env, err = Pairs("env", env); err != nil || c.Engine == nil {
 				return err
 			}
+			if err := project(c); err != nil {
+				return err
+			}
+			c.Brings(&a, "")
 			if bad := c.Fleet.Check(a); own && from == "" && len(bad) > 0 { // before anybody is asked
 				return bad[0]
 			}
 			return whom(c) // who is asked sees it
 		},
 	}, func(ctx context.Context, c *Call) (made MadeAgents, err error) {
-		if err := whom(c); err != nil {
+		if err := cmp.Or(project(c), whom(c)); err != nil {
 			return made, err
 		}
 		if from != "" {
@@ -168,22 +180,18 @@ func agentCreate() *Op {
 		if err := c.MayOpen("agent", a.Profile); err != nil {
 			return made, err
 		}
-		switch {
-		case treed && a.Runtime == "coder":
-			return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")
-		case base != "", times > 0 && a.Runtime != "coder":
-			treed = true
-		case !wantsTree.Given && !dir.Given && a.Runtime != "coder" && a.Host == "" && a.On == "":
-			treed = c.Trees.Repository(a.Dir)
+		var tree *bool
+		if treed = treed || base != "" || times > 0 && a.Runtime != "coder"; treed || wantsTree.Given || dir.Given {
+			tree = &treed
 		}
 		if times == 0 {
-			agent, err := c.makeAgent(ctx, a, treed, base)
+			agent, err := c.MakeAgent(ctx, a, tree, base)
 			if agent.Name == "" {
 				return made, err
 			}
 			return one[fleet.Agent, []fleet.Agent](agent, err)
 		}
-		return c.attempts(ctx, a, times, treed, base)
+		return c.attempts(ctx, a, times, tree, base)
 	})
 }
 
@@ -192,7 +200,7 @@ type MadeAgents = Either[fleet.Agent, []fleet.Agent]
 
 // attempts makes so many agents of one kind. Nothing is made where one of the names
 // is taken or not allowed.
-func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bool, base string) (made MadeAgents, err error) {
+func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, tree *bool, base string) (made MadeAgents, err error) {
 	names := fleet.Attempts(a.Name, times)
 	for _, name := range names {
 		if err := fleet.CheckNewName(name); err != nil {
@@ -205,7 +213,7 @@ func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bo
 	var all []fleet.Agent
 	for _, a.Name = range names {
 		var agent fleet.Agent
-		if agent, err = c.makeAgent(ctx, a, treed, base); agent.Name != "" {
+		if agent, err = c.MakeAgent(ctx, a, tree, base); agent.Name != "" {
 			all = append(all, agent)
 		}
 		if err != nil {
@@ -219,52 +227,6 @@ func (c *Call) attempts(ctx context.Context, a fleet.Create, times int, treed bo
 		err = &Failed{fmt.Errorf("%d of %d were made: %w", len(all), times, err)}
 	}
 	return other[fleet.Agent](all, err)
-}
-
-// makeAgent makes one agent, with a tree or without. One that was made though its first task
-// was refused comes with the error.
-func (c *Call) makeAgent(ctx context.Context, a fleet.Create, treed bool, base string) (made fleet.Agent, err error) {
-	if treed {
-		if err := c.Fleet.Place(ctx, c.By, &a); err != nil {
-			return made, err
-		}
-		t, err := c.Trees.Prepare(ctx, c.By, tree.Wanted{Project: a.Project, Agent: a.Name, Host: a.Host, Dir: a.Dir, Base: base})
-		if err != nil {
-			return made, err
-		}
-		a.Dir = t.Dir()
-		if len(t.Lacks) > 0 {
-			c.Note(fmt.Sprintf("these submodules are empty in the tree of %s, since %s does not have their commits; git submodule update fetches them: %s", a.Name, t.Source, strings.Join(t.Lacks, ", ")))
-		}
-		if p := t.Pointers; p.Files > 0 {
-			c.Note(fmt.Sprintf("these files of git LFS stay pointers in the tree of %s: %s and %d more; %s does not have their objects, which git lfs fetch brings, or they have more than 512 MiB", a.Name, p.First, p.Files-1, t.Source))
-		}
-		if told := t.Included.Told(a.Name); told != "" {
-			c.Note(told)
-		}
-		env := c.Trees.EnvOf(c.By.Tenant, a.Project, t)
-		maps.Copy(env, a.Env) // what is said of the agent itself counts
-		a.Env = env
-	}
-	if with := c.sharers(a.Dir); len(with) > 0 && !treed && a.Dir != "" && a.Host == "" && a.On == "" {
-		c.Note(fmt.Sprintf("%s shares %s with %s: each sees what the others change; --tree gives it files of its own", a.Name, a.Dir, strings.Join(with, ", ")))
-	}
-	made, err = c.Fleet.Create(ctx, c.By, a)
-	c.concealed(a.Env, made.Env)
-	if made.Name != "" && err != nil { // only its first task was refused
-		err = &Failed{err}
-	}
-	return made, err
-}
-
-// sharers are the agents that work in a directory.
-func (c *Call) sharers(dir string) (names []string) {
-	for _, a := range c.Fleet.Live(c.By.Tenant) {
-		if a.Dir == dir && a.Host == "" {
-			names = append(names, a.Name)
-		}
-	}
-	return names
 }
 
 // newest is the agent of a project and role that was made last; "" for none.

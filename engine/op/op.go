@@ -96,6 +96,7 @@ type Call struct {
 	Role   Role   // of the caller
 	Data   string // the data file, where the caller may have it to itself; else ""
 	Dir    string // base of relative paths; "" leaves them to the engine
+	Path   string // PATH of a caller of this machine; "" is the engine's
 	Remote bool   // the caller sits at another machine than the data file's
 	Idle   bool   // nothing is worked on while it runs
 	Brief  bool   // the caller shows a line of each record

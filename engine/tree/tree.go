@@ -225,8 +225,8 @@ var ErrHalf = errors.New("what of it is done can't be taken back")
 // something is given a key or has a state that says whether it is done: done
 // again after a crash it goes on, and nobody sees it half done.
 type Driver interface {
-	// Repository reports a directory in a git repository.
-	Repository(dir string) bool
+	// Repository is the name of the git repository that a directory is in, "" for none.
+	Repository(dir string) string
 	// Look finds what a tree would be made of, and where.
 	Look(ctx context.Context, tenant string, w Wanted) (Tree, error)
 	// Make lays its files out, and Remove takes them away.

@@ -219,10 +219,13 @@ func (s *Trees) Reads(tenant, agent string) []string {
 	return nil
 }
 
-// Repository reports a directory in a git repository, of which trees are made
-// unless somebody says otherwise.
-func (s *Trees) Repository(dir string) bool {
-	return s.opt.Driver != nil && s.opt.Driver.Repository(dir)
+// Repository is the name of the git repository that a directory is in, of which trees
+// are made unless somebody says otherwise; "" for none.
+func (s *Trees) Repository(dir string) string {
+	if s.opt.Driver == nil {
+		return ""
+	}
+	return s.opt.Driver.Repository(dir)
 }
 
 // Prepare makes a tree for an agent that is about to be made. One that an earlier try has left without its agent is used, or made anew

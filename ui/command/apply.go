@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/egress"
+	"swarmdeck/engine/op"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/command/swarmfile"
@@ -26,7 +27,8 @@ type applier struct {
 	budgets  map[string]budget.Budget
 	done     []Applied
 	told     func(given, kept map[string]string) // of credentials in clear
-	first    []string                            // tasks given
+	op       op.Call
+	first    []string // tasks given
 }
 
 func (a *applier) did(action, object, name, id string) {
@@ -46,7 +48,7 @@ func (c *call) apply(file *swarmfile.File) ([]Applied, []string, error) {
 }
 
 func (c *call) applier() *applier {
-	return &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, sessions: map[string]string{}, budgets: map[string]budget.Budget{}}
+	return &applier{ctx: c.ctx, eng: c.eng, by: c.by, open: c.openFile, told: c.concealed, op: c.forOp(), sessions: map[string]string{}, budgets: map[string]budget.Budget{}}
 }
 
 func (a *applier) all(file *swarmfile.File) error {

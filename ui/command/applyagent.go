@@ -9,19 +9,9 @@ import (
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	trees "swarmdeck/engine/tree"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
 )
-
-// treeEnv gives an agent what trees of its project have, where it says nothing itself.
-func (a *applier) treeEnv(make *fleet.Create, t trees.Tree) {
-	env := a.eng.Trees.EnvOf(a.by.Tenant, make.Project, t)
-	maps.Copy(env, make.Env)
-	if len(env) > 0 {
-		make.Env = env
-	}
-}
 
 // roleOf is the role that an agent is made from: of the file, else of the tenant.
 func (a *applier) roleOf(file *swarmfile.File, want swarmfile.Agent) (t *fleet.Template, err error) {
@@ -51,7 +41,9 @@ func (a *applier) wanted(want swarmfile.Agent, from *fleet.Template) fleet.Creat
 	if from != nil {
 		from.Fill(&c)
 	}
-	c.Runtime = cmp.Or(c.Runtime, "exec")
+	c.Runtime, c.Role = cmp.Or(c.Runtime, "exec"), cmp.Or(c.Role, "coder")
+	have, _ := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name) // none brings nothing
+	a.op.Brings(&c, have.Env["PATH"])
 	return c
 }
 
@@ -64,19 +56,7 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):
-		if want.Tree {
-			if err := a.eng.Fleet.Place(a.ctx, a.by, &make); err != nil {
-				return err
-			}
-			t, err := a.eng.Trees.Prepare(a.ctx, a.by, trees.Wanted{Project: make.Project, Agent: want.Name, Host: make.Host, Dir: want.Dir, Base: want.Base})
-			if err != nil {
-				return err
-			}
-			make.Dir = t.Dir()
-			a.treeEnv(&make, t)
-		}
-		made, err := a.eng.Fleet.Create(a.ctx, a.by, make)
-		a.told(make.Env, made.Env)
+		made, err := a.op.MakeAgent(a.ctx, make, want.Tree, want.Base)
 		if made.Name != "" { // also when its first task was refused
 			a.did("created", "agent", made.Name, made.WorkspaceID)
 		}
@@ -87,9 +67,12 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 	case err != nil:
 		return err
 	}
-	if t, has := a.eng.Trees.Has(a.by.Tenant, want.Name); has && want.Tree {
+	if t, has := a.eng.Trees.Has(a.by.Tenant, want.Name); has && (want.Tree == nil || *want.Tree) {
 		make.Dir = t.Dir()
-		a.treeEnv(&make, t)
+		if env := a.eng.Trees.EnvOf(a.by.Tenant, make.Project, t); len(env) > 0 {
+			maps.Copy(env, make.Env) // what is said of the agent itself counts
+			make.Env = env
+		}
 	}
 	if make.On != "" && make.On == have.On {
 		make.Host = have.Host // it stays where it was placed

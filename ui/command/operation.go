@@ -220,8 +220,12 @@ func (c *call) forOp() op.Call {
 	if c.onFile() && DatabaseIn(c.g.Data) == "" {
 		data = c.g.Data
 	}
+	path := c.env.getenv("PATH")
+	if c.env.Remote {
+		path = ""
+	}
 	return op.Call{
-		Data: data, Brief: c.g.Output != "json", Out: c.env.Stdout, File: c.large,
+		Data: data, Path: path, Brief: c.g.Output != "json", Out: c.env.Stdout, File: c.large,
 		Engine: c.eng, By: c.by, Role: c.env.Role, Dir: c.env.Dir, Remote: c.env.Remote, Idle: c.idle() && !c.watches(), Trace: c.traceparent(), Now: c.now(),
 		Activate: c.activate,
 		Note:     func(text string) { fmt.Fprintln(c.env.Stderr, term.Clean(text)) },

@@ -191,9 +191,9 @@ agents:
 	expect.Same(t, d.applied("swarm.yaml"), []string{"unchanged tenant t_tries", "unchanged agent ada-1", "unchanged agent ada-2"}, "again")
 	all := d.objects("review list --tenant t_tries")
 	expect.True(t, len(all) == 2 && all[0]["base"] == "main", "%v", all)
-	d.write("bad.yaml", "tenant: t_tries\nagents:\n  - {name: eve, project: p, command: [cat], base: main}\n")
+	d.write("bad.yaml", "tenant: t_tries\nagents:\n  - {name: eve, project: p, command: [cat], tree: false, base: main}\n")
 	_, message, _ := d.fails(1, "up bad.yaml")
-	expect.True(t, strings.Contains(message, "tree: true"), "%v", message)
+	expect.True(t, strings.Contains(message, "tree: false"), "%v", message)
 }
 
 func TestTheSameFileIsToldAtOnce(t *testing.T) {

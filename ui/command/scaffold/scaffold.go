@@ -4,6 +4,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
+
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/reach"
 )
 
 // maxRead bounds what is read of a file, in bytes.
@@ -63,41 +67,17 @@ func Look(dir, path string) (Found, error) {
 		return Found{}, fmt.Errorf("read the project: %w", err)
 	}
 	defer root.Close()
-	f := Found{Project: label(filepath.Base(abs)), Languages: []string{}, Checks: []string{}, Setup: []string{}, Egress: []string{}, Agents: []Agent{}}
+	f := Found{Project: cmp.Or(fleet.Label(filepath.Base(abs)), "project"), Languages: []string{}, Checks: []string{}, Setup: []string{}, Egress: []string{}, Agents: []Agent{}}
 	d := directory{root}
 	for _, find := range []func(*Found){d.golang, d.node, d.rust, d.python, d.makefile, d.env} {
 		find(&f)
 	}
 	for _, a := range known() {
-		if installed(a.Program, path) {
+		if reach.Program(a.Program, path) != "" {
 			f.Agents = append(f.Agents, a)
 		}
 	}
 	return f, nil
-}
-
-// installed reports a program in one of the directories of a path.
-func installed(program, path string) bool {
-	for _, dir := range filepath.SplitList(path) {
-		if info, err := os.Stat(filepath.Join(dir, program)); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// label is a name as a project can have it.
-func label(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '-'
-		}
-		return r
-	}, name)
-	if name = strings.TrimSpace(name[:min(64, len(name))]); strings.Trim(name, "./-") == "" {
-		return "project"
-	}
-	return name
 }
 
 // directory is a project's.

@@ -24,7 +24,7 @@ func (r reader) agent(v value, vars Vars) Agent {
 		"dir":     func(v value) { a.Dir = vars.expand(r.Text(v)) },
 		"host":    func(v value) { a.Host = r.Word(v) },
 		"on":      func(v value) { a.On = r.selector(v) },
-		"tree":    func(v value) { a.Tree = r.Bool(v) },
+		"tree":    func(v value) { a.Tree = new(r.Bool(v)) },
 		"base":    func(v value) { a.Base = r.Word(v) },
 		"times": func(v value) {
 			if a.Times = int(r.Integer(v)); a.Times < 1 || a.Times > fleet.MaxTimes {
@@ -36,10 +36,14 @@ func (r reader) agent(v value, vars Vars) Agent {
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")
+	if a.Tree == nil && (a.Base != "" || a.Times > 1) {
+		a.Tree = new(true)
+	}
+	treed := a.Tree != nil && *a.Tree
 	switch {
 	case a.Host != "" && a.On != "":
 		r.Fail(v.Child("on"), "host names a host and on has one chosen: give one of them")
-	case (a.Host != "" || a.On != "") && !a.Tree: // the directory is there, or one of the agent's own
+	case (a.Host != "" || a.On != "") && !treed: // the directory is there, or one of the agent's own
 	case !filepath.IsAbs(a.Dir):
 		a.Dir = filepath.Join(vars.Dir, a.Dir)
 	}
@@ -51,8 +55,8 @@ func (r reader) agent(v value, vars Vars) Agent {
 	default:
 		a.Role = a.From
 	}
-	if !a.Tree && (a.Base != "" || a.Times > 1) {
-		r.Fail(v, "base and times are of an agent with a tree: tree: true")
+	if !treed && (a.Base != "" || a.Times > 1) {
+		r.Fail(v.Child("tree"), "base and times are of an agent with a tree: no tree: false beside them")
 	}
 	if a.From == "" && (a.Runtime == "exec" || a.Runtime == "acp" || a.Runtime == "terminal") && len(a.Command) == 0 {
 		r.Fail(v.Child("command"), "missing; the %s runtime needs it", a.Runtime)

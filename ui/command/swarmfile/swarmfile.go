@@ -71,7 +71,7 @@ type Agent struct {
 	Command []string
 	Env     map[string]string
 	Dir     string
-	Tree    bool     // it works in a tree of the directory, of its own
+	Tree    *bool    // it works in a tree of the directory, of its own; nil is where that is in a git repository
 	Base    string   // the branch that the tree is made from; "" is the one that is checked out
 	Host    string   // that it runs on; "" is the engine's machine, or one that On chooses
 	On      string   // the labels that its host must have; "" is no choice
