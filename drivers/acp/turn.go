@@ -132,13 +132,8 @@ func (t *turn) flush() {
 	}
 	text := t.said.String()
 	t.said.Reset()
-	for len(text) > 0 { // one block may be larger than a line of the log
-		piece := core.ClipTo(text, maxLogLine)
-		if len(piece) < len(text) {
-			piece = strings.TrimSuffix(piece, "…")
-		}
+	for piece := range keeper.Pieces(text, maxLogLine) { // one block may be larger than a line of the log
 		t.pass(fleet.Event{Type: t.saying, Text: piece})
-		text = text[min(len(piece), len(text)):]
 	}
 }
 

@@ -2,6 +2,8 @@ package keeper
 
 import (
 	"fmt"
+	"iter"
+	"strings"
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -38,4 +40,20 @@ func (b *Backlog) Take() []fleet.Event {
 		events = append([]fleet.Event{{Type: "log", Level: "WARN", Text: fmt.Sprintf("%d lines from between the tasks were dropped", gone)}}, events...)
 	}
 	return events
+}
+
+// Pieces cuts a text into pieces of at most most bytes, each a line of a log.
+func Pieces(text string, most int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			piece := core.ClipTo(text, most)
+			if len(piece) < len(text) {
+				piece = strings.TrimSuffix(piece, "…")
+			}
+			if !yield(piece) {
+				return
+			}
+			text = text[min(len(piece), len(text)):]
+		}
+	}
 }
