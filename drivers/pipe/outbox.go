@@ -28,6 +28,7 @@ type Outbox struct {
 	lines  [][]byte
 	bytes  int
 	broken bool // the agent has closed its stdin: nothing will be read any more
+	last   bool // nothing more comes: it is closed once all is written
 	closed bool
 }
 
@@ -47,7 +48,7 @@ func (o *Outbox) Put(line []byte) error { return o.Send(append(line[:len(line):l
 func (o *Outbox) Send(data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.broken || o.closed {
+	if o.broken || o.last || o.closed {
 		return nil
 	}
 	if len(o.lines) >= maxOutboxLines || o.bytes+len(data) > o.most {
@@ -83,9 +84,12 @@ func (o *Outbox) Run() {
 			o.mu.Unlock()
 		}
 		o.mu.Lock()
-		closed := o.closed
+		closed, last := o.closed, o.last && len(o.lines) == 0
 		o.mu.Unlock()
-		if closed {
+		if last {
+			o.to.Close()
+		}
+		if closed || last {
 			return
 		}
 	}
@@ -109,6 +113,15 @@ func (o *Outbox) Unread() bool {
 	o.mu.Unlock()
 	n, ok := Pending(o.to)
 	return waiting || ok && n > 0
+}
+
+// End has the agent find the end of its stdin after what waits. What is put later is
+// dropped.
+func (o *Outbox) End() {
+	o.mu.Lock()
+	o.last = true
+	o.mu.Unlock()
+	o.ring()
 }
 
 // Close ends Run; a write that is stuck ends with the file's own Close.
