@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +22,14 @@ type agent struct {
 	opt    RuntimeOptions
 	mask   atomic.Pointer[secret.Mask] // of its newest process
 	models *modelproxy.Lines           // nil when it is not recorded
+	wire   *wire                       // nil for one that speaks our lines
+	fresh  bool                        // each task is a conversation of its own
+	memory keeper.Memory
 
 	// Guarded by Mu.
 	lasting bool        // its command stays alive between prompts
 	owed    fleet.Event // what models took while no prompt ran
+	talk    conversation
 }
 
 var (
@@ -46,6 +51,11 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 		if t.past, err = p.Past.Text(t.Asking); err != nil {
 			return t.refused(fmt.Errorf("read what the fork goes on from: %w", err)), nil
 		}
+	}
+	if a.fresh {
+		a.Mu.Lock()
+		a.talk = conversation{}
+		a.Mu.Unlock()
 	}
 	for {
 		s, err := a.begin(t)
@@ -95,22 +105,18 @@ func (a *agent) begin(t *turn) (s *session, err error) {
 func (a *agent) attach(t *turn) (*session, error) {
 	a.Keep.Quiet()
 	if a.Sess == nil {
-		if err := a.launch(t.Prompt.Traceparent); err != nil {
+		if err := a.launch(t); err != nil {
 			a.Keep.Fail("can't start: " + startError(err).Message)
 			return nil, err
 		}
 		defer func(s *session) { go s.run() }(a.Sess)
 		a.Keep.Tell(fleet.Idle, "")
 	}
-	task := taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.Prompt.Message, URI: t.Prompt.URI, Traceparent: t.Prompt.Traceparent}
+	task := taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.message, URI: t.uri, Traceparent: t.Prompt.Traceparent}
 	earlier := a.Backlog.Take()
-	if a.Sess.turns == 0 && t.past != "" {
+	if a.Sess.turns == 0 && t.past != "" && a.talk.Session == "" {
 		task.Past = t.past
 		earlier = append(earlier, fleet.Event{Type: "log", Level: "INFO", Text: t.Prompt.Past.Brief})
-	}
-	line, err := core.Encode(task)
-	if err != nil {
-		return nil, fmt.Errorf("encode task: %w", err)
 	}
 	t.mu.Lock()
 	t.earlier = append(t.earlier, earlier...)
@@ -124,10 +130,7 @@ func (a *agent) attach(t *turn) (*session, error) {
 	t.lasting = a.lasting
 	a.Sess.turns++
 	a.Sess.turn.Store(t)
-	if err := a.Sess.send(line); err != nil {
-		return nil, err
-	}
-	return a.Sess, nil
+	return a.Sess, a.Sess.begin(task)
 }
 
 // late keeps what models did between prompts for the next.
@@ -142,11 +145,16 @@ func (a *agent) late(e fleet.Event) {
 	a.Backlog.Add(e)
 }
 
-// launch starts the command, for a turn of a trace unless parent is ""; Mu is
-// held. One that stays is told of each later turn's trace with its task.
-func (a *agent) launch(parent string) error {
+// launch starts the command, for a turn unless that is nil; Mu is held. One that stays
+// is told of each later turn's trace with its task.
+func (a *agent) launch(t *turn) error {
 	var held []string
+	parent := ""
+	if t != nil {
+		parent = t.Prompt.Traceparent
+	}
 	run, err := a.Launch(parent, func(spec *cell.Spec, mask *secret.Mask) {
+		spec.Argv = slices.Concat(spec.Argv, a.words())
 		spec.Env, held = a.models.Conceal(spec.Env)
 		a.mask.Store(mask)
 	})
@@ -154,6 +162,9 @@ func (a *agent) launch(parent string) error {
 		return err
 	}
 	a.Sess = newSession(a, run)
+	if a.wire != nil {
+		a.Sess.heard = a.wire.hear(a.Sess.Hear, a.talk, t.prefix())
+	}
 	if e, has := keeper.Placeheld(held); has {
 		a.Backlog.Add(e)
 	}
@@ -164,7 +175,7 @@ func (a *agent) Tell(callID, text string) error {
 	a.Mu.Lock()
 	s := a.Sess
 	a.Mu.Unlock()
-	if s == nil {
+	if s == nil || a.wire != nil {
 		return core.Errorf(core.Unavailable, "no process runs that could hear the question")
 	}
 	line, err := core.Encode(questionLine{Type: "question", CallID: callID, Text: text})

@@ -53,7 +53,7 @@ func (a *agent) interrupt(t *turn, s *session) {
 		go s.Stop(a.End)
 		return
 	}
-	_ = s.send(a.opt.CancelLine) // full: then the signal has to do
+	_ = s.send(a.opt.CancelLine) // to one on a wire nothing; full: then the signal has to do
 	if a.opt.Interrupt != 0 {
 		s.Proc.Interrupt(a.opt.Interrupt)
 	}
@@ -99,6 +99,9 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 		a.Keep.Well()
 	}
 	a.Mu.Unlock()
+	if a.wire != nil {
+		return a.said(t, s)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.Ending() == keeper.Running && t.reused && !t.heard && (s.unread || s.idle < lingerTime || !t.lasting && s.Exit.Code == 0) {

@@ -36,7 +36,7 @@ func (a *agent) retry() {
 		a.Keep.Check(a.Available())
 		return
 	}
-	if err := a.launch(""); err != nil {
+	if err := a.launch(nil); err != nil {
 		a.Keep.Fail("can't restart: " + err.Error())
 		return
 	}

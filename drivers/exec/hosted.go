@@ -25,7 +25,7 @@ func (r *Runtime) checkHosted(c fleet.Create, o agentOptions) (profile cell.Prof
 		with = "inspect"
 	}
 	if with != "" || o.Given() {
-		return profile, nil, core.Invalid("options."+with, "given", "only interrupt and record_models, for an agent on a host")
+		return profile, nil, core.Invalid("options."+with, "given", "only interrupt, record_models, wire and fresh, for an agent on a host")
 	}
 	models, err = keeper.ModelsThere(o.RecordModels, c.Env, profile)
 	return profile, models, err

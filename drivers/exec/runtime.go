@@ -3,14 +3,17 @@ package exec
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
+	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/safeopen"
@@ -123,6 +126,12 @@ type agentOptions struct {
 	// of the credentials there. An agent that takes the address from elsewhere is
 	// not recorded.
 	RecordModels []string `json:"record_models,omitempty"`
+	// Wire names how its command prints what it does, which is that of a coding agent
+	// when it is run for one prompt: see wires. "" is our own lines.
+	Wire string `json:"wire,omitempty" allow:"none or claude, codex, gemini"`
+	// Fresh begins a new conversation for each task, of one on a wire; without it the
+	// next task goes on with the last one's.
+	Fresh bool `json:"fresh,omitzero"`
 	keeper.Choices
 }
 
@@ -137,6 +146,15 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 	}
 	if len(o.Interrupt) > maxInterrupt || strings.ContainsAny(o.Interrupt, "\n\x00") {
 		return o, core.Invalid("options.interrupt", fmt.Sprintf("%d bytes", len(o.Interrupt)), fmt.Sprintf("1-%d bytes of one line", maxInterrupt))
+	}
+	if err := bound.CheckIn("options.", &o); err != nil {
+		return o, err
+	}
+	switch {
+	case o.Wire != "" && o.Interrupt != "":
+		return o, core.Invalid("options.interrupt", o.Interrupt, "none with a wire: its standard input ends with the prompt")
+	case o.Wire == "" && o.Fresh:
+		return o, core.Invalid("options.fresh", "true", "only with a wire")
 	}
 	return o, o.Options.Check()
 }
@@ -155,6 +173,13 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	var models modelproxy.Upstreams
 	if h.Spec, h.Home, models, err = r.place(a, own); err != nil {
 		return nil, err
+	}
+	if h.wire = wires[own.Wire]; h.wire != nil {
+		h.fresh, h.memory = own.Fresh, keeper.Memory{Born: a.CreatedAt.UTC().Format(time.RFC3339Nano), Command: a.Command, Dir: h.Spec.Dir}
+		if r.State != "" {
+			h.memory.Path = filepath.Join(home.Of(r.State, a), "session.json")
+		}
+		h.talk = keeper.Recall[conversation](h.memory)
 	}
 	if own.Interrupt != "" {
 		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0

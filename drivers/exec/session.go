@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ type session struct {
 	out  [2]*os.File // its standard output and error
 	in   *pipe.Outbox
 	turn atomic.Pointer[turn] // whom the output belongs to; nil between prompts
+
+	heard *hearing // on its wire; nil for one that speaks our lines
 
 	turns      int           // guarded by the agent's Mu
 	lastResult atomic.Int64  // unix nanoseconds
@@ -66,6 +69,19 @@ func (s *session) run() {
 
 func (s *session) send(line []byte) error { return s.in.Put(line) }
 
+// begin tells it a task: in a line, or as all of its input where it speaks a wire.
+func (s *session) begin(task taskLine) error {
+	if s.heard != nil {
+		defer s.in.End()
+		return s.in.Send([]byte(strings.Trim(strings.Join([]string{task.Past, task.Message, task.URI}, "\n\n"), "\n")))
+	}
+	line, err := core.Encode(task)
+	if err != nil {
+		return fmt.Errorf("encode task: %w", err)
+	}
+	return s.send(line)
+}
+
 // idleFor is the time since its last result, 0 before the first.
 func (s *session) idleFor() time.Duration {
 	at := s.lastResult.Load()
@@ -76,7 +92,11 @@ func (s *session) idleFor() time.Duration {
 }
 
 func (s *session) readStdout() {
-	lines := s.Mask.Writer(&pipe.Splitter{Max: maxAgentLine, Emit: s.line})
+	most := maxAgentLine
+	if s.heard != nil {
+		most = maxWireLine
+	}
+	lines := s.Mask.Writer(&pipe.Splitter{Max: most, Emit: s.line})
 	defer lines.Close()
 	buf := make([]byte, 32<<10)
 	for {
@@ -90,6 +110,9 @@ func (s *session) readStdout() {
 
 func (s *session) readStderr() {
 	lines := s.Mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+		if s.heard != nil && s.heard.line(1, s.Mask.JSON(line)) {
+			return
+		}
 		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
 		if t := s.turn.Load(); t != nil {
 			t.note(e.Text, true)
@@ -127,7 +150,12 @@ func (s *session) line(line []byte, cut int) {
 		return
 	}
 	line = s.Mask.JSON(line)
-	e, err := parse(line)
+	e, err := fleet.Event{Level: "INFO", Text: pipe.Text(line)}, error(nil)
+	if s.heard == nil {
+		e, err = parse(line)
+	} else if s.heard.line(0, line) {
+		return
+	}
 	if bad := (*malformed)(nil); errors.As(err, &bad) {
 		s.refuse(bad, e)
 		return

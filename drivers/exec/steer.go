@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/core"
@@ -10,8 +11,11 @@ import (
 var _ fleet.Steerer = (*agent)(nil)
 
 // Hears implements fleet.Steerer: it does as soon as it was told a task, until it
-// has given its result.
+// has given its result. On a wire it hears between its processes.
 func (a *agent) Hears() error {
+	if a.wire != nil {
+		return fleet.ErrNextPrompt
+	}
 	_, _, err := a.listening()
 	return err
 }
@@ -19,8 +23,8 @@ func (a *agent) Hears() error {
 // Steer implements fleet.Steerer: the message is a line of the agent's input.
 func (a *agent) Steer(text, uri string) error {
 	t, s, err := a.listening()
-	if err != nil {
-		return err
+	if err != nil || a.wire != nil {
+		return cmp.Or(err, fleet.ErrNextPrompt)
 	}
 	line, err := core.Encode(saidLine{Type: "message", Text: text, URI: uri})
 	if err != nil {

@@ -20,6 +20,9 @@ type turn struct {
 	done chan struct{} // closed when its result is there
 
 	// Set before the task is sent.
+	message string // of the task, or what a person said since
+	uri     string
+	runs    int    // processes so far, of one on a wire
 	past    string // what a fork goes on from
 	reused  bool   // the process has served another turn
 	lasting bool   // the agent's processes are known to stay
@@ -35,7 +38,7 @@ type turn struct {
 }
 
 func newTurn(ctx context.Context, p fleet.Prompt) *turn {
-	return &turn{Turn: keeper.NewTurn(ctx, p), done: make(chan struct{}), pending: map[string]bool{}}
+	return &turn{Turn: keeper.NewTurn(ctx, p), message: p.Message, uri: p.URI, done: make(chan struct{}), pending: map[string]bool{}}
 }
 
 // settled reports whether the agent has given its result.
@@ -76,11 +79,23 @@ func (t *turn) flush() {
 
 // pass hands an event to the prompt, inside Speak.
 func (t *turn) pass(e fleet.Event) {
-	if e.Type == "log" || e.Type == "message" {
+	switch e.Type {
+	case "log", "message", "thought", "plan", "diff", "tool_call":
 		t.PassBounded(e)
-		return
+	default:
+		t.Pass(e)
 	}
-	t.Pass(e)
+}
+
+// prefix tells the calls of its next process on a wire from those of the others.
+func (t *turn) prefix() string {
+	if t == nil {
+		return ""
+	}
+	if t.runs++; t.runs == 1 {
+		return ""
+	}
+	return fmt.Sprintf("%d/", t.runs)
 }
 
 // note keeps the end of the plain output and the last complaint, for an

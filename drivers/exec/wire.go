@@ -1,0 +1,169 @@
+package exec
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
+)
+
+// wire is how a coding agent prints what it does when its command is run for one
+// prompt: that comes on its standard input, up to the end of it, and the end of the
+// process is the end of the turn.
+type wire struct {
+	command string // that prints so
+	// pages says that it may print one document of several lines, the first { and the last }.
+	pages bool
+	// resume are the words after the command that take up a conversation.
+	resume func(id string) []string
+	// read takes one JSON object that was printed; false for one that is not known.
+	read func(h *hearing, event core.Raw) bool
+}
+
+// wires is constant: the option wire names one of them.
+var wires = map[string]*wire{
+	"claude": {
+		command: "claude -p --output-format stream-json --verbose",
+		resume:  func(id string) []string { return []string{"--resume", id} },
+		read:    readClaude,
+	},
+	"codex": {
+		command: "codex exec --json",
+		resume:  func(id string) []string { return []string{"resume", id, "-"} },
+		read:    readCodex,
+	},
+	"gemini": {
+		command: "gemini -o stream-json",
+		pages:   true, // -o json
+		resume:  func(id string) []string { return []string{"--resume", id} },
+		read:    readGemini,
+	},
+}
+
+// conversation is what is remembered of what the agent talks of.
+type conversation struct {
+	Session string `json:"session"` // the program's own id of it, "" for none
+	// Spent is what the program told of last as its sum, of those that tell sums.
+	Spent fleet.Split `json:"spent,omitzero"`
+}
+
+// sessionID is what a program may call a conversation: it becomes a word of its command.
+var sessionID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
+
+// words are those after the agent's command that take up its conversation; Mu is held.
+func (a *agent) words() []string {
+	if a.wire == nil || a.talk.Session == "" {
+		return nil
+	}
+	return a.wire.resume(a.talk.Session)
+}
+
+// said makes the outcome of a turn whose process on a wire has ended. It reports again
+// when another is to run: the conversation could not be taken up, or a person has said
+// something meanwhile.
+func (a *agent) said(t *turn, s *session) (out task.Outcome, again bool) {
+	h := s.heard
+	h.end()
+	t.mu.Lock()
+	warning := t.warning
+	t.warning = ""
+	t.mu.Unlock()
+	out = h.outcome(s.Exit, warning)
+	running := t.Ending() == keeper.Running
+	a.Mu.Lock()
+	lost := running && a.talk.Session != "" && !h.begun && out.Error != nil && (out.Error.Code == "agent_exit" || out.Error.Code == "agent_failed")
+	switch {
+	case lost:
+		a.talk = conversation{}
+	case h.talk.Session != "":
+		a.talk = h.talk
+	}
+	if !a.fresh {
+		keeper.Remember(a.memory, a.talk)
+	}
+	trouble := ""
+	if out.Error != nil && slices.ContainsFunc(failures, func(f failure) bool { return f.code == out.Error.Code }) {
+		trouble = out.Error.Message
+	}
+	if running && !lost && trouble != a.Keep.Trouble {
+		a.Keep.Trouble = trouble
+		a.Keep.Tell(fleet.Idle, "")
+	}
+	a.Mu.Unlock()
+	if lost {
+		t.emit(fleet.Event{Type: "log", Level: "WARN", Text: "the earlier conversation could not be taken up, a new one begins: " + out.Error.Message})
+		return out, true
+	}
+	if !running || out.Status != task.Succeeded || t.Prompt.Next == nil {
+		return t.OnPurpose(out), false
+	}
+	more, err := t.Prompt.Next(t.Context)
+	if err != nil { // it waits on, for the next task
+		t.emit(fleet.Event{Type: "log", Level: "WARN", Text: "what the agent was to be told could not be read: " + err.Error()})
+	}
+	if more == nil {
+		return t.OnPurpose(out), false
+	}
+	t.message, t.uri = more.Text, more.URI
+	return out, t.emit(fleet.Event{Type: "prompt", Text: more.Text})
+}
+
+// failure is a kind of failure that somebody has to do something about.
+type failure struct {
+	code, says string
+	words      []string // of the reasons that programs give, in lower case
+}
+
+// failures is constant. The first that fits counts.
+var failures = []failure{
+	{"agent_limit", "the agent is at a limit: ", []string{
+		"usage limit", "rate limit", "rate_limit", "too many requests", "quota", "credit", "billing", "payment required", "max_turns", "max_budget",
+	}},
+	{"agent_login", "the agent needs a login: ", []string{
+		"unauthorized", "forbidden", "authenticat", "api key", "api_key", "auth method", "logged in", "log in", "login",
+	}},
+}
+
+// failedFor makes the outcome of a turn of which the program told that it failed, or that
+// ended with this reason. code is for those of no kind of their own.
+func failedFor(code, hint, reason string) task.Outcome {
+	lower := strings.ToLower(hint + " " + reason)
+	for _, f := range failures {
+		if slices.ContainsFunc(f.words, func(word string) bool { return strings.Contains(lower, word) }) {
+			return keeper.Failure(f.code, f.says+reason, false)
+		}
+	}
+	return keeper.Failure(code, reason, false)
+}
+
+// outcome is what the turn came to. What the program told counts, whatever its exit
+// status; warning is the last line of its standard error.
+func (h *hearing) outcome(exit cell.Exit, warning string) task.Outcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.failed != "":
+		return failedFor("agent_failed", h.hint, h.failed)
+	case h.finished:
+		return task.Outcome{Status: task.Succeeded, Text: h.final, Output: core.MustEncode(map[string]string{"text": h.final})}
+	}
+	reason := "the agent's process " + exit.Describe() + " without a result"
+	if why := cmp.Or(h.complaint, warning); why != "" {
+		reason += ": " + why
+	}
+	switch {
+	case exit.Limited():
+		return keeper.Failure("limit_exceeded", reason, false)
+	case exit.Signal != 0:
+		return keeper.Failure("agent_killed", reason, true)
+	case exit.Code == 0 && h.complaint == "":
+		return keeper.Failure("agent_protocol", reason+"; its wire is read as `"+h.command+"` prints it", false)
+	}
+	return failedFor("agent_exit", h.hint, reason)
+}
