@@ -46,18 +46,25 @@ func TestTheFirstVisitInATerminal(t *testing.T) {
 // visit is what examples/scripts/walk.txtar does, by hand.
 func visit(t *testing.T, u *user, w, h int) {
 	s := u.sit(w, h, "demo", "--dir", "kept")
+	var r tape
 	s.see(`working`)
 
 	// The header leads to the approval; it is read, and denied.
 	s.see(`1 needs? you`)
+	s.see(`3 idle`)
+	r.shot(s, "Four agents; one needs you. i goes there.")
 	s.press("i")
 	s.see(`would +fs.write swarmdeck-notes.txt`)
 	s.see(`paths +swarmdeck-notes.txt`)
 	s.see(`armed`)
+	r.shot(s, "Read what would happen. Nothing does before you answer.")
 	s.press(enter)
 	s.press("x")
 	s.see(`Reason to deny`)
-	s.press("not here" + enter)
+	s.press("not here")
+	s.see(`not here`)
+	r.shot(s, "x denies, with a reason that the agent gets.")
+	s.press(enter)
 	s.see(`denied`)
 	s.gone(`1 needs? you`)
 	s.see(`4 idle`)
@@ -70,6 +77,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	s.see(`armed`)
 	s.press("e")
 	s.see(`Edit the arguments`)
+	r.shot(s, "e edits what it asked for, and then approves that.")
 	s.press(down + home + ctrlK + `  "path": "notes.txt",` + down + home + ctrlK + `  "content": "edited by hand\n"` + ctrlX)
 	s.see(`sure\?`)
 	s.rests(400 * time.Millisecond) // a question is dead at first
@@ -83,6 +91,7 @@ func visit(t *testing.T, u *user, w, h int) {
 	// The agent's log, a pause, and on.
 	s.press("1g/scribe" + enter + enter)
 	s.see(`Wrote 15 bytes to notes.txt`)
+	r.shot(s, "What the agent did, and who allowed it, is in a signed log.")
 	s.rests(400 * time.Millisecond) // and so is a row that has just come under the cursor
 	s.press("p")
 	s.see(`paused`)
@@ -92,11 +101,15 @@ func visit(t *testing.T, u *user, w, h int) {
 	// The emergency stop and its end.
 	s.press("EE")
 	s.see(`EMERGENCY STOP`)
+	r.shot(s, "E E freezes everything at once; again to go on.")
 	s.press("j") // the same key again at once would be a repeat
 	s.press("EE")
 	s.see(`Reason to thaw`)
 	s.press("all is well" + enter)
 	s.gone(`EMERGENCY STOP`)
+	if w == 80 {
+		r.ends(t, w, h)
+	}
 
 	// Leave, and find everything again.
 	if code := s.leaves(); code != 0 {
