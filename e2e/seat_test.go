@@ -212,11 +212,12 @@ func (s *seat) ends() int {
 }
 
 const (
-	enter = "\r"
-	esc   = "\x1b"
-	down  = "\x1b[B"
-	home  = "\x1b[H"
-	ctrlC = "\x03"
-	ctrlK = "\x0b"
-	ctrlX = "\x18"
+	enter    = "\r"
+	esc      = "\x1b"
+	down     = "\x1b[B"
+	pageDown = "\x1b[6~"
+	home     = "\x1b[H"
+	ctrlC    = "\x03"
+	ctrlK    = "\x0b"
+	ctrlX    = "\x18"
 )

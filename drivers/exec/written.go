@@ -1,7 +1,11 @@
 package exec
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/engine/core"
@@ -10,8 +14,8 @@ import (
 )
 
 // written finds the files of the agent's directory that a tool request writes whole, as
-// they are before: who is asked sees how they would change, and an answer holds for that
-// alone.
+// they are before: who is asked sees how they would change, or that they are new, and an
+// answer holds for that alone.
 func (a *agent) written(args core.Raw) []judge.File {
 	if a.Host != "" { // they are not this machine's
 		return nil
@@ -32,5 +36,12 @@ func (a *agent) written(args core.Raw) []judge.File {
 	if len(argv) == 1 {
 		return nil
 	}
-	return a.opt.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
+	files := a.opt.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
+	for _, path := range argv[1:] {
+		_, err := os.Lstat(filepath.Join(a.Spec.Dir, path))
+		if errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(files, func(f judge.File) bool { return f.Path == path }) {
+			files = append(files, judge.File{Path: path})
+		}
+	}
+	return files
 }

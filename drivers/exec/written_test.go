@@ -23,7 +23,7 @@ func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
 		{`{"path":"../a.txt","content":"x"}`, 0, 0},
 		{`{"path":"/etc/passwd","content":"x"}`, 0, 0},
 		{`{"path":"a.txt","old_string":"one","new_string":"two"}`, 0, 0},
-		{`{"path":"new.txt","content":"x"}`, 0, 0},
+		{`{"path":"new.txt","content":"x"}`, 1, 1},
 		{`{"argv":["ls"]}`, 0, 0},
 	} {
 		held := 0

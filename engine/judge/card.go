@@ -68,14 +68,31 @@ type Surroundings interface {
 // Surround names who tells it. Call it before Run.
 func (j *cards) Surround(s Surroundings) { j.around = s }
 
-// holds is what a file holds that the action names, as it was judged.
-func (j *cards) holds(a *Approval, path string) (string, bool) {
-	for i := range a.Action.Files {
-		if f := &a.Action.Files[i]; f.Unbound == "" && (path == f.Path || strings.HasSuffix(path, "/"+f.Path)) {
-			return j.content(a.TenantID, f.SHA256)
+// file is the file of the action that a path names; nil where none was bound.
+func (a *Action) file(path string) *File {
+	for i := range a.Files {
+		if f := &a.Files[i]; f.Unbound == "" && (path == f.Path || strings.HasSuffix(path, "/"+f.Path)) {
+			return f
 		}
 	}
-	return "", false
+	return nil
+}
+
+// changes is how the action would change files, told against what they held when it was judged.
+func (j *cards) changes(a *Approval) []edits.Change {
+	all := edits.Of(a.Action.Args, func(path string) (string, bool) {
+		f := a.Action.file(path)
+		if f == nil || f.isNew() {
+			return "", f != nil
+		}
+		return j.content(a.TenantID, f.SHA256)
+	})
+	for i := range all {
+		if f := a.Action.file(all[i].Path); f != nil && f.isNew() {
+			all[i].Note = "new file"
+		}
+	}
+	return all
 }
 
 // Card is an approval with what its files hold, or how they differ from what a
@@ -86,7 +103,7 @@ func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
 		return a, err
 	}
 	a.Always, a.Bound, a.Caveat = a.standing(), a.Action.bound(), a.caveat()
-	a.Changes = edits.Of(a.Action.Args, func(path string) (string, bool) { return j.holds(&a, path) })
+	a.Changes = j.changes(&a)
 	past, err := j.approvals.Past(ctx, tenant, a, pastLooked)
 	if err != nil {
 		return a, err
@@ -100,7 +117,7 @@ func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	left := edits.MaxAll
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
-		if f.Unbound == "" {
+		if f.Unbound == "" && !f.isNew() {
 			j.show(tenant, f, past, min(edits.MaxShown, left))
 			left -= len(f.Text) + len(f.Diff)
 		}

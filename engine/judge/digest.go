@@ -110,7 +110,7 @@ func quote(b []byte, s string) []byte {
 // the judge was asked.
 type File struct {
 	Path   string `json:"path"`             // below the work directory; with Unbound it may be a word of the command
-	SHA256 string `json:"sha256,omitempty"` // hex
+	SHA256 string `json:"sha256,omitempty"` // hex; "" of one that was not there, or is not bound
 	Size   int64  `json:"size,omitzero"`    // bytes
 	Mode   string `json:"mode,omitempty"`   // permissions, octal
 	// Runs says that the file says what happens: a program, a script, a
@@ -138,6 +138,9 @@ func (f *File) Line() string {
 	if f.Unbound != "" {
 		return "not bound: " + f.Path + " (" + f.Unbound + ")"
 	}
+	if f.isNew() {
+		return f.Path + ", a new file"
+	}
 	use := "compared when it starts"
 	if f.Runs {
 		use = "runs as shown"
@@ -148,6 +151,9 @@ func (f *File) Line() string {
 	}
 	return line
 }
+
+// isNew reports that there was no such file when the judge was asked.
+func (f *File) isNew() bool { return f.Unbound == "" && f.SHA256 == "" }
 
 // same reports whether an approval of the one covers the other.
 func (f *File) same(g *File) bool {

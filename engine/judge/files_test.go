@@ -3,6 +3,7 @@ package judge
 import (
 	"testing"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 )
 
@@ -45,4 +46,15 @@ func TestACardSaysWhatCannotBePromised(t *testing.T) {
 			t.Errorf("%s %s: %q", c.a.Gate, c.a.Action.Tool, got)
 		}
 	}
+}
+
+func TestACardSaysThatAFileIsNew(t *testing.T) {
+	a := Approval{Action: Action{Kind: KindTool, Args: core.Raw(`{"path":"new.txt","content":"x\n"}`), Files: []File{{Path: "new.txt"}}}}
+	got := (&cards{}).changes(&a)
+	expect.Must(t, len(got) == 1, "%+v", got)
+	expect.Is(t, got[0].Note, "new file", "the note of a change")
+	expect.Is(t, got[0].Diff, "new.txt\n@@ -0,0 +1 @@\n+x", "the change")
+	expect.Is(t, a.Action.Files[0].Line(), "new.txt, a new file", "the file in a line")
+	was := File{Path: "new.txt", SHA256: core.SHA256("y")}
+	expect.True(t, !was.same(&a.Action.Files[0]), "an answer about a new file holds for one that is there")
 }

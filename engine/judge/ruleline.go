@@ -322,7 +322,11 @@ func (r *Rule) what() string {
 		files = nil
 	}
 	for _, f := range files {
-		out += " with " + word(f.Path) + cmp.Or(of(f.Unbound, ", which is not bound: "), " as it is now (sha256 "+f.SHA256+")")
+		now := " as it is now (sha256 " + f.SHA256 + ")"
+		if f.isNew() {
+			now = ", which is new"
+		}
+		out += " with " + word(f.Path) + cmp.Or(of(f.Unbound, ", which is not bound: "), now)
 	}
 	if slices.Contains(r.Any, placeFiles) {
 		out += ", whatever the files hold that it only works on,"

@@ -129,7 +129,9 @@ func does(env *pane.Env, a *judge.Approval, args *arguments, t *pane.Paras) (las
 	t.Head("exactly")
 	t.Exact("action", joined(a.Action.Kind, a.Action.Server, a.Action.Tool), screen.Accent)
 	for i := range a.Action.Files {
-		t.Exact("mind", a.Action.Files[i].Lies, screen.Danger)
+		if lies := a.Action.Files[i].Lies; lies != "" {
+			t.Exact("mind", lies, screen.Danger)
+		}
 	}
 	label := "tool call"
 	for _, line := range pane.During(a) {
