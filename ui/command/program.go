@@ -75,6 +75,7 @@ func (t *tree) help() *cobra.Command {
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&markdown, "markdown", "", "write a page for each command into `DIR`, which is there, instead")
 			source(f, "markdown", "dir")
+			f.BoolVar(&t.all, "all", false, "every command and flag")
 		},
 		run: func(c *call, args []string) error {
 			if markdown != "" {
@@ -97,7 +98,7 @@ func (t *tree) help() *cobra.Command {
 			}
 			cmd, rest, err := c.cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usage("command", "help: unknown command %q", core.Clip(strings.Join(args, " ")))
+				return unknownCommand(cmp.Or(cmd, c.cmd.Root()), append(rest, args[len(args)-1])[0])
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/core"
@@ -87,13 +88,16 @@ func usage(field string, format string, args ...any) error {
 }
 
 // flagError names the flag in what pflag found.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	e := core.Errorf(core.InvalidInput, "%s", err.Error())
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
+		if near := flagNear(cmd, unknown.GetSpecifiedName()); near != "" {
+			e.Message += "; did you mean " + near + "?"
+		}
 		e = e.With("field", unknown.GetSpecifiedName())
 	case errors.As(err, &missing):
 		e = e.With("field", missing.GetSpecifiedName())

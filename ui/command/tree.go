@@ -32,6 +32,7 @@ type tree struct {
 	ctx  context.Context
 	root *cobra.Command
 	g    Globals
+	all  bool // help of everything is wanted
 	// call is the run's state once a command has started, nil before: an
 	// error until then is one of usage.
 	call *call
@@ -77,15 +78,19 @@ type top struct {
 
 func (t *tree) sections() []section {
 	return []section{
-		{"Begin", []top{{"demo", t.demo}, {"up", t.up}}},
-		{"Work", []top{
-			{"session", t.of("session")},
+		{begin, []top{
 			{"task", t.of("task")},
-			{"result", t.of("result")},
 			{"agent", t.of("agent", t.agentAttach)},
-			{"host", t.of("host")},
+			{"approval", t.of("approval")},
 			{"review", t.of("review")},
 			{"merge", t.of("merge")},
+			{"up", t.up},
+			{"serve", t.serve},
+		}},
+		{"Work", []top{
+			{"session", t.of("session")},
+			{"result", t.of("result")},
+			{"host", t.of("host")},
 			{"push", t.of("push")},
 			{"project", t.of("project", t.projectInit)},
 			{"role", t.of("role")},
@@ -95,7 +100,6 @@ func (t *tree) sections() []section {
 			{"cad", t.of("cad", t.cadView, t.cadEnv)},
 		}},
 		{"Judge and stop", []top{
-			{"approval", t.of("approval")},
 			{"decision", t.of("decision")},
 			{"grant", t.of("grant")},
 			{"policy", t.of("policy")},
@@ -115,7 +119,7 @@ func (t *tree) sections() []section {
 			{"store", t.of("store")},
 		}},
 		{"Cockpit and program", []top{
-			{"serve", t.serve},
+			{"demo", t.demo},
 			{"attach", t.attach},
 			{"mcp", t.mcp},
 			{"keys", t.keys},
@@ -138,7 +142,7 @@ func treeFor(env *Env, ctx context.Context, args []string) *tree {
 		Use:           "swarmdeck",
 		Short:         "A cockpit for swarms of agents",
 		Long:          rootHelp,
-		Example:       exampleLines("demo\ntask dispatch --kind exec.run --input '{\"argv\":[\"date\"]}' --wait"),
+		Example:       exampleLines("demo\nrun -- date"),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // runCockpit says which command is unknown
@@ -152,7 +156,7 @@ func treeFor(env *Env, ctx context.Context, args []string) *tree {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && (cmd == root || !runs) && len(words) > 0 {
 			return unknownCommand(cmd, words[0]) // its flags are unknown because it is
 		}
-		return flagError(err)
+		return flagError(cmd, err)
 	})
 	t.globals(root.PersistentFlags())
 	sections, only := t.sections(), ""
@@ -171,6 +175,16 @@ func treeFor(env *Env, ctx context.Context, args []string) *tree {
 			}
 		}
 	}
+	whole := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd != root || t.all {
+			whole(cmd, args)
+			return
+		}
+		if err := t.firstHelp(root.OutOrStdout(), sections[0].tops); err != nil {
+			root.PrintErrln(err)
+		}
+	})
 	root.SetHelpCommand(t.help())
 	root.SetHelpCommandGroupID("Cockpit and program")
 	root.InitDefaultHelpCmd()
@@ -222,17 +236,6 @@ func names(cmd *cobra.Command) []string {
 		all = append(all, s.Name())
 	}
 	return all
-}
-
-// unknownCommand names what is like a word that is no command of cmd.
-func unknownCommand(cmd *cobra.Command, word string) error {
-	cmd.SuggestionsMinimumDistance = 2
-	hint := "one of " + strings.Join(names(cmd), ", ")
-	if near := cmd.SuggestionsFor(word); len(near) > 0 {
-		hint = "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	where := strings.TrimSpace("swarmdeck " + commandPath(cmd))
-	return usage("command", "unknown command %q for %q; %s", core.Clip(word), where, hint)
 }
 
 // command makes a runnable command.
