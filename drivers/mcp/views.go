@@ -23,7 +23,7 @@ func wholes() []shape {
 		madeAgents(),
 		whole(func(a op.Answer) cad.Done { return a.Done }),
 		whole(viewShownTask), whole(viewPolicy), whole(viewTest),
-		whole(asIs[swarm.Reason]), whole(asIs[judge.Explanation]), whole(asIs[judge.BacktestReport]),
+		whole(func(c op.Cause) swarm.Reason { return c.Reason }), whole(asIs[judge.Explanation]), whole(asIs[judge.BacktestReport]),
 	}
 }
 

@@ -116,6 +116,9 @@ func (o Of[T]) Face() *Face {
 	return f
 }
 
+// Lists says that it has a name and columns.
+func (f *Face) Lists() bool { return f.Noun != "" && f.id != "" && f.columns != "" }
+
 // ID names a record in its tenant; "" for one that has no name.
 func (f *Face) ID(v any) string { return f.word(f.id, v) }
 

@@ -32,7 +32,7 @@ func agents() []*Op {
 		change(Op{Name: "agent resume", Short: "Let a paused agent go on", Undo: "agent pause", Done: "resumed"}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.Resume(ctx, c.By, name) }),
 		agentDelete(),
-		agentAssign(), agentTell(), agentQueue(), agentWithdraw(), agentMove(), agentMode(), agentModel(),
+		agentAssign(), agentTell("agent tell"), agentQueue(), agentWithdraw(), agentMove(), agentMode(), agentModel(),
 		change(Op{Name: "agent cancel", Short: "Interrupt an agent's task; it is idle within 5 s", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled the task of", Tool: Tool{Name: "cancel_agent_task"}}, name,
 			func(ctx context.Context, c *Call, name string) (A, error) { return c.Fleet.CancelTask(ctx, c.By, name) }),
 		listOf(Op{Name: "agent history", Short: "List what an agent was asked, newest first", ForAgents: true, Statuses: TaskStatuses(), Tool: Tool{Name: "show_agent_task_history"}}, name,
@@ -157,34 +157,5 @@ func agentAssign() *Op {
 			made, err = c.Fleet.Assign(ctx, c.By, name, text, uri)
 		}
 		return w.task(ctx, c, made, err)
-	})
-}
-
-func agentLog() *Op {
-	var name string
-	var follow bool
-	return list(Op{
-		Name: "agent log", Short: "Show an agent's conversation log, newest first", Example: "agent log lister --page-size 20",
-		Long: "Show an agent's conversation log, newest line first and one line to a page unless --page-size says more.\n" +
-			"--follow prints from the oldest line on and goes on until interrupted.",
-		ForAgents: true, Streams: true, Statuses: []string{"DEBUG", "INFO", "WARN", "ERROR"},
-		Tool: Tool{
-			Name: "show_agent_log", By: []string{"status", "since", "until", "match"}, Names: map[string]string{"follow": "-"}, Size: 1,
-			About: "Show an agent's conversation log, newest first; one entry unless page_size says more.",
-		},
-		Params: []*Param{place(&name, "NAME", "agent"), flag(&follow, "follow", "print the log and go on with what comes")},
-		Check:  activeIf(&follow),
-	}, func(ctx context.Context, c *Call, f core.Filter) (none core.Page[task.LogLine], err error) {
-		if !follow {
-			return c.Fleet.Log(ctx, c.By.Tenant, name, f)
-		}
-		agent, err := c.Fleet.Agent(ctx, c.By.Tenant, name)
-		if err != nil {
-			return none, err
-		}
-		return none, c.log(ctx, "agent:"+agent.Name, 0, func() (bool, error) {
-			_, err := c.Fleet.Agent(ctx, c.By.Tenant, agent.Name) // it may be deleted meanwhile
-			return false, err
-		}, emitting[task.LogLine](c))
 	})
 }

@@ -8,19 +8,19 @@ import (
 	"swarmdeck/engine/reach"
 )
 
-func agentTell() *Op {
+func agentTell(called string) *Op {
 	var name, text, uri string
 	var now, after bool
 	var attach []string
 	return define(Op{
-		Name: "agent tell", Short: "Say something to an agent, also while it works", Undo: "agent withdraw", Done: "told",
+		Name: called, Short: "Say something to an agent, also while it works", Undo: "agent withdraw", Done: "told",
 		Long: "Say something to an agent. An idle one takes it as its task at once. For any other it waits, up to 50 messages in\n" +
 			"order: each is the agent's next task when it is idle again (--after, the default). With --now it is meant for the task\n" +
 			"that the agent works on. A program of yours gets it as a line of its input, {\"type\":\"message\",\"text\":…}; whether it\n" +
 			"heeds that is up to it. The Agent Client Protocol has no way to interrupt with words: there it is the very next prompt,\n" +
 			"in the same task, when the agent ends its turn. An agent in a Coder workspace hears nothing while it works: it waits, as\n" +
 			"the first. Nothing is cancelled; agent cancel does that. What becomes of it is in the answer: state and note.",
-		Example: "agent tell ada 'and update the docs' --now",
+		Example: called + " ada 'and update the docs' --now",
 		Params: []*Param{
 			place(&name, "NAME", "agent"),
 			place(&text, "TEXT", "").bounds(1, 100_000),
@@ -30,7 +30,7 @@ func agentTell() *Op {
 		},
 		Check: func(*Call) error {
 			if now && after {
-				return usage("after", "agent tell: --now and --after exclude each other")
+				return usage("after", "%s: --now and --after exclude each other", called)
 			}
 			return nil
 		},

@@ -105,9 +105,24 @@ func faces() []*face.Face {
 			Columns: "SUBJECT:subject LIMIT:limit USED,right",
 			Cells:   face.Cells[engine.NearBudget]{"USED": func(b *engine.NearBudget, _ face.At) string { return fmt.Sprintf("%.0f%%", 100*b.Share) }},
 		}.Face(),
+		face.Of[Need]{
+			Columns: "LEFT,right RISK:risk WHAT:what,72 NEXT",
+			Cells: face.Cells[Need]{
+				"LEFT": func(n *Need, at face.At) string { return at.Left(n.DeadlineAt) },
+				"NEXT": func(n *Need, _ face.At) string { return nextLine(n.Next) },
+			},
+		}.Face(),
+		face.Of[Failure]{
+			Columns: "AGE:completed_at,age STATUS:status AGENT:agent TITLE:title,30 WHY:why,60 NEXT",
+			Cells:   face.Cells[Failure]{"NEXT": func(f *Failure, _ face.At) string { return nextLine(f.Next) }},
+		}.Face(),
+		face.Of[Working]{Columns: "FOR:started_at,age AGENT:agent STATE:state TASK:task_id TITLE:title,60"}.Face(),
 		face.Of[engine.StopChange]{Columns: "AT:at WHAT:event_type BY:by REASON:reason,60"}.Face(),
 	}
 }
+
+// nextLine is the likeliest of what is next.
+func nextLine(next []string) string { return append(next, "")[0] }
 
 func workFace() *face.Face {
 	return face.Of[Work]{

@@ -118,6 +118,9 @@ type Call struct {
 	// Note tells the caller something beside the result, Progress what a call that
 	// takes long waits for.
 	Note, Progress func(text string)
+	// Waits tells a caller who waits what has to be done first, on whatever form it has
+	// its result.
+	Waits func(text string)
 	// Sign signs the statement of an answer with one of an operator's keys that is at
 	// hand where the caller sits; nil can't.
 	Sign func(statement string, keys []operator.Key) ([]byte, error)
@@ -168,6 +171,9 @@ func (o *Op) Hold(ctx context.Context, c *Call) error {
 // parameters, and has held it against the role of who asks. The result is nil
 // when there is none to tell; beside an error it is what was done all the same.
 func (o *Op) Run(ctx context.Context, c *Call) (any, error) {
+	if err := o.whole(ctx, c); err != nil {
+		return nil, err
+	}
 	if err := o.Hold(ctx, c); err != nil {
 		return nil, err
 	}

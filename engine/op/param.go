@@ -20,10 +20,11 @@ type Param struct {
 	Name string
 	// About is a line of help with the value's word in backquotes: "why, for
 	// `TEXT`". Of an argument it is that word alone: ID.
-	About string
-	Arg   bool // given by its place; the last may take what is left, a *[]string
-	Rest  bool // all that follows --, a *[]string
-	Need  bool // can't be left out
+	About  string
+	Letter string // a short flag: f for -f; "" is none
+	Arg    bool   // given by its place; the last may take what is left, a *[]string
+	Rest   bool   // all that follows --, a *[]string
+	Need   bool   // can't be left out
 	// Whole says that a comma is a part of a value of a *[]string, not between two.
 	Whole bool
 	// Into is where the value goes, and holds the default until then: a *string,

@@ -16,6 +16,12 @@ type Noun struct {
 // Nouns are all nouns with operations.
 func Nouns() []Noun {
 	return []Noun{
+		{Name: "run", About: "Run a command as a task", Ops: runs},
+		{Name: "status", About: "What needs you, what failed and who works", Ops: statuses},
+		{Name: "why", About: "Why something waits, failed or stands still", Ops: whys},
+		{Name: "log", About: "What an agent or a task said", Ops: logs},
+		{Name: "show", About: "What something is", Ops: shows},
+		{Name: "tell", About: "Say something to an agent", Ops: tells},
 		{Name: "session", About: "Time-bounded operating contexts", Ops: sessions},
 		{Name: "task", About: "Units of work", Ops: tasks},
 		{Name: "result", About: "What came of tasks", Ops: results},

@@ -68,10 +68,8 @@ func (w *waiting) invoked(ctx context.Context, c *Call, made ...skill.Subagent) 
 				if a, err = c.Skills.Subagent(ctx, c.By.Tenant, a.AgentID); err != nil || a.State.Final() {
 					return "", "", err
 				}
-				if a.Waiting != "" {
-					why = a.Label() + " waits for approval " + a.Waiting
-				}
-				return fmt.Sprintf("subagent %s is still %s", a.AgentID, a.State), why, nil
+				why, err = c.waits(ctx, a.TaskID)
+				return fmt.Sprintf("subagent %s is still %s", a.AgentID, a.State), why, err
 			}); err != nil {
 				return nil, err
 			}

@@ -116,7 +116,7 @@ func (c *Call) await(ctx context.Context, state func() (still, why string, err e
 			return true, core.Errorf(core.Denied, "%s, and nothing runs with --read-only", still).With("field", "read-only")
 		case why != "" && why != told:
 			told = why
-			c.Progress(why)
+			c.Waits(why)
 		}
 		return false, nil
 	})
@@ -137,10 +137,8 @@ func (c *Call) AwaitTasks(ctx context.Context, want task.Status, limit time.Dura
 			if t, err = c.Tasks.Get(ctx, c.By.Tenant, id); err != nil || t.Status == want || t.Status.Terminal() {
 				return "", "", err
 			}
-			if t.Waiting != "" && t.ApprovalID != "" {
-				why = id + " waits for approval " + t.ApprovalID
-			}
-			return fmt.Sprintf("task %s is still %s", id, t.Status), why, nil
+			why, err = c.waits(ctx, id)
+			return fmt.Sprintf("task %s is still %s", id, t.Status), why, err
 		}); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"path/filepath"
 	"time"
 
@@ -43,9 +42,10 @@ func tasks() []*Op {
 			}),
 		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:running"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.ResumeTask(ctx, c.By, id) }),
-		show(Op{Name: "task why", Short: "Say why a task waits", ForAgents: true, Tool: Tool{Name: "why_task"}}, id,
-			func(ctx context.Context, c *Call, id string) (swarm.Reason, error) {
-				return c.Swarm.Why(ctx, c.By.Tenant, id)
+		show(Op{Name: "task why", Short: "Say why a task waits, or ended as it did, and what has it go on", ForAgents: true, Tool: Tool{Name: "why_task"}}, id,
+			func(ctx context.Context, c *Call, id string) (Cause, error) {
+				r, err := c.Swarm.Why(ctx, c.By.Tenant, id)
+				return taskCause(r), err
 			}),
 		show(Op{Name: "task tree", Short: "List a task and all that came from it", ForAgents: true}, id,
 			func(ctx context.Context, c *Call, id string) (Tree, error) { return c.Tasks.Tree(ctx, c.By.Tenant, id) }),
@@ -99,64 +99,6 @@ func taskWait() *Op {
 		Check: (*Call).look,
 	}, func(ctx context.Context, c *Call) ([]task.Task, error) {
 		return c.AwaitTasks(ctx, task.Status(status), limit, ids...)
-	})
-}
-
-func taskLog() *Op {
-	var id string
-	var follow bool
-	var tail int
-	return stream(Op{
-		Name: "task log", Short: "Print a task's log, oldest line first", Example: "task log tk_… --follow", ForAgents: true,
-		Params: []*Param{
-			place(&id, "ID", "task"),
-			flag(&follow, "follow", "go on until the task is over"),
-			within(&tail, "tail", "only the last `N` lines (0 is all)", 0, math.MaxInt, "0 or more"),
-		},
-		Check: activeIf(&follow),
-	}, func(ctx context.Context, c *Call, emit func(...task.LogLine) error) error {
-		t, err := c.Tasks.Get(ctx, c.By.Tenant, id)
-		if err != nil {
-			return err
-		}
-		return c.log(ctx, t.TaskID, tail, func() (over bool, err error) {
-			if !follow {
-				return true, nil
-			}
-			t, err := c.Tasks.Get(ctx, c.By.Tenant, id)
-			return t.Status.Terminal(), err
-		}, emit)
-	})
-}
-
-// logChunk is how many log lines are read at a time.
-const logChunk = 500
-
-// log emits the lines of a stream, and what comes, until over says so.
-func (c *Call) log(ctx context.Context, stream string, tail int, over func() (bool, error), emit func(...task.LogLine) error) error {
-	from := uint64(1)
-	if tail > 0 {
-		_, last, err := c.Tasks.Log(ctx, c.By.Tenant, stream, 1, 1)
-		if err != nil {
-			return err
-		}
-		if last > uint64(tail) {
-			from = last - uint64(tail) + 1
-		}
-	}
-	return c.follow(ctx, func() (bool, error) {
-		ended, err := over() // asked before reading: lines written until then are not missed
-		for more := true; more && err == nil; {
-			var lines []task.LogLine
-			if lines, _, err = c.Tasks.Log(ctx, c.By.Tenant, stream, from, logChunk); err != nil {
-				break
-			}
-			if err = emit(lines...); len(lines) > 0 {
-				from = lines[len(lines)-1].Seq + 1
-			}
-			more = len(lines) == logChunk
-		}
-		return ended, err
 	})
 }
 

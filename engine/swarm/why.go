@@ -1,9 +1,11 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -15,7 +17,7 @@ import (
 // Reason says why a task waits. Kind is one of gate, lease, pause, budget,
 // capacity, dependency, backoff, estop, session, or "" when it does not wait.
 type Reason struct {
-	TaskID string      `json:"task_id"`
+	TaskID string      `json:"task_id,omitempty"`
 	Status task.Status `json:"status"`
 	Kind   string      `json:"kind"`
 	Text   string      `json:"text"`
@@ -27,7 +29,12 @@ type Reason struct {
 	StartBy time.Time `json:"start_by,omitzero"`
 }
 
-// Why answers "why is this waiting?".
+// ForPerson says that it goes on once a person does something.
+func (r *Reason) ForPerson() bool {
+	return slices.Contains([]string{"gate", "pause", "budget", "estop", "session"}, r.Kind)
+}
+
+// Why answers "why is this waiting?", and of what is over why it ended so.
 func (s *slotting) Why(ctx context.Context, tenant, id string) (Reason, error) {
 	t, err := s.tasks.Header(ctx, core.Self(tenant, "reader"), id)
 	if err != nil {
@@ -47,7 +54,7 @@ func (s *slotting) why(ctx context.Context, t *task.Task) Reason {
 		return r
 	}
 	if t.Status.Terminal() {
-		return set("", "", "it is over: %s", t.Status)
+		return s.whyEnded(ctx, t, set)
 	}
 	if t.Waiting != "" {
 		return set("gate", t.ApprovalID, "a person must answer approval %s", t.ApprovalID)
@@ -101,6 +108,26 @@ func (s *slotting) why(ctx context.Context, t *task.Task) Reason {
 		return set("backoff", "", "attempt %d starts at %s%s", t.Attempt+1, t.RunAt.Format("15:04:05"), after)
 	}
 	return s.whyCapacity(t, set)
+}
+
+// whyEnded is what its result says; Ref is the approval, budget, task or agent that it
+// ended for.
+func (s *slotting) whyEnded(ctx context.Context, t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {
+	if t.Status == task.Succeeded {
+		return set("", "", "it did what it was to do")
+	}
+	r, err := s.tasks.Result(ctx, t.TenantID, t.TaskID)
+	if err != nil || r.Error == nil {
+		return set("", t.ApprovalID, "%s; what it said is no longer kept", t.ErrorCode)
+	}
+	ref := cmp.Or(t.ApprovalID, t.Agent)
+	switch subject, _, _ := strings.Cut(strings.TrimPrefix(r.Error.Message, "the budget of "), " "); {
+	case r.Error.Code == "budget_denied":
+		ref = subject
+	case r.Error.Code == "dependency_failed" && len(t.After) > 0:
+		ref = strings.Fields(strings.TrimPrefix(r.Error.Message, "task "))[0]
+	}
+	return set("", ref, "%s (%s)", r.Error.Message, r.Error.Code)
 }
 
 func (s *slotting) whyCapacity(t *task.Task, set func(kind, ref, format string, args ...any) Reason) Reason {

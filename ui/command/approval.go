@@ -36,6 +36,13 @@ func showCard(c *call, o *op.Op, out any) (bool, error) {
 				}
 			}
 		}
+		if err != nil || c.g.Output != "text" {
+			return err
+		}
+		call := c.forOp()
+		why, err := call.CauseOf(c.ctx, "approval", card)
+		fmt.Fprintln(w)
+		putLines(w, why)
 		return err
 	})
 }

@@ -179,7 +179,14 @@ func (w *walk) sessionsAndTasks() {
 	expect.Row(t, w.do("task undo "+queued), "status", "cancelled")
 	lines := w.objects("task log " + id)
 	expect.True(t, len(lines) == 2 && lines[0]["message"] == "one" && lines[1]["seq"] == 2.0, "log: %v", lines)
-	w.do("task log " + id + " --follow --tail 1")
+	w.do("task log " + id + " --follow --lines 1")
+	w.do("log " + id + " -f")
+	w.do("run -- true")
+	w.do("show " + id)
+	w.do("why " + id)
+	w.do("status")
+	w.text("status", "Working")
+	w.text("show "+id, id)
 	w.text("task log "+id, "one", "two")
 	w.do("task list --page 1 --page-size 1")
 	w.text("task list", "TASK", id, "succeeded", "exec.run")
@@ -261,6 +268,7 @@ func (w *walk) agentsAndApprovals() {
 	expect.True(t, code == "CONFLICT", "answered twice: %s", code)
 
 	w.until("agent show asker", "status", "idle")
+	w.used["tell"] = true // tested beside
 	task = str(w.do("agent assign asker 'write x again'")["task_id"])
 	w.do("approval deny " + w.approval() + " --reason no --abort")
 	w.until("task show "+task, "status", "blocked")
@@ -283,7 +291,7 @@ func (w *walk) agentsAndApprovals() {
 	w.text("agent log asker --page-size 50", "MESSAGE")
 	w.do("agent list --project tools --status idle")
 	w.text("agent list", "asker", "quoted", "tools")
-	w.text("agent show asker", "workspace_id")
+	w.text("agent show asker")
 	w.do("agent delete quoted --yes")
 
 	decided := w.do("decision list --status hitl")
@@ -393,7 +401,7 @@ func (w *walk) filesAndLooks() {
 		expect.Has(t, w.line("completion "+shell), "__complete", "completion", shell)
 	}
 	w.used["completion"] = true
-	for _, line := range []string{"help", "help task dispatch", "task dispatch --help", "task --help"} {
+	for _, line := range []string{"help --all", "help task dispatch", "task dispatch --help", "task --help"} {
 		expect.Has(t, w.line(line), "Usage:", line)
 	}
 	w.used["help"] = true

@@ -148,40 +148,10 @@ func (c completion) live(kind, detail string) (all []Candidate) {
 // listed are what the list of a source has: of those in a state, or one of several
 // ("queued|running"), where there is a detail.
 func (c completion) listed(kind, detail string) []Candidate {
-	name := kind + " list"
-	switch kind {
-	case "event":
-		name = "audit list"
-	case "rule":
-		name = "policy rules list"
-	case "filerule":
-		name = "files list"
-	case "witness":
-		name = "audit witness list"
-	case "message":
-		if name = "bus list"; detail == "dead" {
-			name, detail = "bus dead", ""
-		}
-	case "topic", "subscription":
-		name = "bus " + kind + "s"
-	case "execution":
-		name = "skill executions"
-	case "source":
-		name = "skill sources"
-	case "intent":
-		name = "dag intents"
-	case "record":
-		name = "dag events"
-	case "resource":
-		name = "dag resource list"
-	case "workspace":
-		name = "cad workspace list"
-	case "cadagent", "cadscenario", "cadworkflow":
-		name = "cad " + strings.TrimPrefix(kind, "cad") + " list"
-	case "cadrole":
-		name = "cad roles"
+	o := op.List(kind)
+	if kind == "message" && detail == "dead" {
+		o, detail = op.Find("bus dead"), ""
 	}
-	o := op.Find(name)
 	if o == nil {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (o *operation) bind(f *pflag.FlagSet) {
 				f.StringSliceVar(into, p.Name, *into, p.About)
 			}
 		case *bool:
-			f.BoolVar(into, p.Name, *into, p.About)
+			f.BoolVarP(into, p.Name, p.Letter, *into, p.About)
 		case *int:
 			f.IntVar(into, p.Name, *into, p.About)
 		case *int64:
@@ -234,6 +234,13 @@ func (c *call) forOp() op.Call {
 				fmt.Fprintln(c.env.Stderr, term.Clean(text))
 			}
 		},
+		Waits: func(text string) {
+			if c.g.Output != "json" {
+				fmt.Fprintln(c.env.Stderr, term.Clean(text))
+			} else if line, err := core.Encode(map[string]string{"waiting": text}); err == nil {
+				fmt.Fprintf(c.env.Stderr, "%s\n", visible(line))
+			}
+		},
 		Refused: func(err error) {
 			if c.env.Refused != nil {
 				c.env.Refused(c.by, err)
@@ -274,7 +281,7 @@ func (o *operation) after(c *call, args []string) ([]string, error) {
 		}
 	}
 	if len(args) > places {
-		return nil, usage("args", "%s: unexpected argument %q; a command goes after --", o.Name, core.Clip(args[places]))
+		return nil, usage("args", "%s: unexpected argument %q; a command goes after --, as in: %[1]s -- %[3]s", o.Name, core.Clip(args[places]), core.Clip(core.Join(args[places:])))
 	}
 	return args, nil
 }
@@ -293,6 +300,9 @@ func blank(v any) bool {
 func what(p *op.Param) string {
 	if p.Arg {
 		return p.About
+	}
+	if p.Rest {
+		return "-- " + p.About + "…"
 	}
 	return "--" + p.Name
 }

@@ -20,7 +20,7 @@ type printer func(c *call, o *op.Op, out any) (is bool, err error)
 func printers() []printer {
 	return []printer{
 		text(showTree),
-		text(showReason),
+		text(showCause),
 		text(showEStop),
 		text(func(c *call, v op.DeletedAgent) error { return c.say(v.Agent, "agent %s deleted", v.Name) }),
 		text(showTest),
@@ -43,6 +43,7 @@ func printers() []printer {
 		text(showCheck),
 		text(showBackup),
 		text(showHandover),
+		text(showStatus),
 		showWork,
 		text(showPatch),
 		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),
@@ -52,6 +53,8 @@ func printers() []printer {
 		halfApproved,
 		showIntent,
 		runEvents,
+		ran,
+		summary,
 		full,
 		faced,
 	}
@@ -59,8 +62,25 @@ func printers() []printer {
 
 // streamed print what comes while an operation runs.
 func streamed() []printer {
-	return []printer{lines(logText), lines(messageText)}
+	return []printer{lines(logText), lines(messageText), text(written)}
 }
+
+// written are lines of a command that runs, each on the stream that it was written to.
+func written(c *call, all []op.Line) error {
+	for _, l := range all {
+		w := c.env.Stdout
+		if l.Err {
+			w = c.env.Stderr
+		}
+		if _, err := fmt.Fprintln(w, term.Clean(l.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ran prints nothing more of a command that has run: what it wrote is there.
+func ran(c *call, o *op.Op, _ any) (bool, error) { return o.Name == "run" && c.g.Output != "json", nil }
 
 // lines print each of the values that have come as a line of text.
 func lines[T any](line func(v T, wide bool) string) printer {
@@ -68,7 +88,9 @@ func lines[T any](line func(v T, wide bool) string) printer {
 		var out bytes.Buffer
 		for _, v := range values {
 			if c.g.Output != "json" {
-				fmt.Fprintln(&out, term.Clean(line(v, c.g.Output == "wide")))
+				for part := range strings.SplitSeq(line(v, c.g.Output == "wide"), "\n") {
+					fmt.Fprintln(&out, term.Clean(part))
+				}
 			} else if err := putJSON(&out, v); err != nil {
 				return err
 			}

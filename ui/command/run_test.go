@@ -189,7 +189,7 @@ func TestEndlessOutputIsRefused(t *testing.T) {
 	for range 25 {
 		d.no(d.eng.Tasks.AppendLog(t.Context(), by, tk, many))
 	}
-	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", tk})
+	out, stderr, code := command.Capture(t.Context(), d.env, []string{"task", "log", tk, "--lines", "0"})
 	expect.True(t, code == 1 && len(out) <= command.MaxCapture && strings.Contains(stderr, "more than"), "exit %d, %d bytes, %s", code, len(out), stderr)
 }
 

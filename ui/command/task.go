@@ -1,15 +1,18 @@
 package command
 
 import (
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/ui/term"
 )
 
-func showReason(c *call, why swarm.Reason) error {
+// showCause prints why something is as it is, and below it what is next.
+func showCause(c *call, why op.Cause) error {
 	text := why.Text
 	if why.Kind != "" {
 		text = why.Kind + ": " + text
@@ -17,7 +20,10 @@ func showReason(c *call, why swarm.Reason) error {
 	if why.Ref != "" && !strings.Contains(text, why.Ref) {
 		text += " (" + why.Ref + ")"
 	}
-	return c.say(why, "%s is %s: %s", why.TaskID, why.Status, text)
+	return c.print(why, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\nnext: swarmdeck %s\n", term.Clean(fmt.Sprintf("%s is %s: %s", why.ID, why.Status, text)), term.Clean(strings.Join(why.Next, "  or  ")))
+		return err
+	})
 }
 
 // showTree prints tasks below those that they came of.

@@ -79,6 +79,8 @@ type top struct {
 func (t *tree) sections() []section {
 	return []section{
 		{begin, []top{
+			{"run", t.of("run")},
+			{"status", t.of("status")},
 			{"task", t.of("task")},
 			{"agent", t.of("agent", t.agentAttach)},
 			{"approval", t.of("approval")},
@@ -88,6 +90,10 @@ func (t *tree) sections() []section {
 			{"serve", t.serve},
 		}},
 		{"Work", []top{
+			{"tell", t.of("tell")},
+			{"show", t.of("show")},
+			{"why", t.of("why")},
+			{"log", t.of("log")},
 			{"session", t.of("session")},
 			{"result", t.of("result")},
 			{"host", t.of("host")},

@@ -1,0 +1,175 @@
+package command_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"swarmdeck/expect"
+	"swarmdeck/ui/command"
+)
+
+// TestRunIsTheCommandItRuns: what it writes comes on the stream that it was written to,
+// a failure is said with its own status, and JSON has the task.
+func TestRunIsTheCommandItRuns(t *testing.T) {
+	d := newDeck(t)
+	code, out, stderr := d.run("run", "--name", "greet", "--", "sh", "-c", "echo one; echo two >&2")
+	expect.True(t, code == 0 && out == "one\n" && stderr == "two\n", "exit %d, %q, %q", code, out, stderr)
+	code, out, stderr = d.run("run", "--", "sh", "-c", "exit 3")
+	expect.True(t, code == 1 && out == "" && strings.Contains(stderr, "exit status 3") && strings.Contains(stderr, "swarmdeck why tk_"), "exit %d, %q, %q", code, out, stderr)
+	v := d.object("run --dir / -- pwd")
+	expect.Row(t, v, "kind", "exec.run", "status", "succeeded")
+	expect.Has(t, d.line("log "+str(v["task_id"])), "/\n", "what it wrote")
+}
+
+// TestWhoWaitsIsToldForWhatAndHowToAnswer at once, on every form of output.
+func TestWhoWaitsIsToldForWhatAndHowToAnswer(t *testing.T) {
+	d := newDeck(t)
+	for _, line := range []string{
+		"run -- rm -rf x", "-o json run -- rm -rf x",
+		`task dispatch --kind exec.run --input '{"argv":["rm","-rf","x"]}' --wait`, `-o json task dispatch --kind exec.run --input '{"argv":["rm","-rf","x"]}' --wait`,
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		heard := &hears{}
+		env := d.env
+		env.Stdout, env.Stderr = heard, heard
+		done := expect.Later(func() error {
+			command.Run(ctx, &env, expect.Of(command.Split(line))(t))
+			return nil
+		})
+		expect.Await(t, line+" says how to answer", func() bool { return strings.Contains(heard.text(), "approval approve ap_") })
+		expect.Has(t, heard.text(), "rm -rf x", line)
+		d.line("approval deny " + str(d.object("approval list --open")["approval_id"]) + " --reason no")
+		expect.No(t, <-done)
+		cancel()
+	}
+}
+
+// hears is what a line that still runs has written.
+type hears struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (h *hears) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.all.Write(p)
+}
+
+func (h *hears) text() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.all.String()
+}
+
+// TestWhyEndsAtACauseAndWhatMendsIt for each noun and state.
+func TestWhyEndsAtACauseAndWhatMendsIt(t *testing.T) {
+	d := newDeck(t)
+	d.line("session create --name night")
+	d.line("agent create ada --project p -- cat")
+	d.until("agent show ada", "status", "idle")
+	says := func(id string, want ...string) {
+		t.Helper()
+		text := d.line("why " + id)
+		for _, w := range append(want, "\nnext: swarmdeck ") {
+			expect.Has(t, text, w, "why", id)
+		}
+		expect.True(t, len(d.object("why " + id)["next"].([]any)) > 0, "why %s: nothing is next", id)
+	}
+	says("ada", "nothing to do", "tell ada TEXT")
+	says("night", "not started", "session start se_")
+	d.line("budget set tenant --tokens 10")
+	says("tenant", "tokens", "budget set tenant")
+	d.run("run", "--", "false")
+	says("tk_", "exit status 1", "task retry tk_")
+	says("tk_8a039_0000000001", "exit status 1")
+	asks := d.object(`task dispatch --kind exec.run --input '{"argv":["rm","-rf","x"]}'`)
+	says(str(asks["task_id"]), "approval ap_", "approval show ap_")
+	says("ap_", "denied in", "approval approve ap_")
+	d.line("approval deny ap_ --reason 'too much'")
+	says(str(asks["task_id"]), "is blocked: ", "too much", "task retry tk_")
+	says("ap_", "too much", "why tk_")
+	d.line("agent pause ada")
+	says("ada", "paused", "agent resume ada")
+	d.line("agent resume ada")
+	d.line("agent stop ada")
+	says("ada", "agent start ada")
+	d.line("estop on --reason fire")
+	says("ada", "fire", "estop off")
+	d.line("estop off --reason over")
+}
+
+// TestAShortIDIsAsGoodAsAWholeOne where only one begins or ends so.
+func TestAShortIDIsAsGoodAsAWholeOne(t *testing.T) {
+	d := newDeck(t)
+	for range 12 {
+		d.line(`task dispatch --kind exec.run --input '{"argv":["true"]}'`)
+	}
+	for _, id := range []string{"tk_8a039_0000000009", "0000000009", "09", "9"} {
+		for _, line := range []string{"task show ", "show ", "why ", "task why "} {
+			expect.Has(t, d.line(line+id), "tk_8a039_0000000009", line, id)
+		}
+	}
+	code, message, _ := d.fails(2, "task show 2")
+	expect.True(t, code == "INVALID_INPUT" && strings.Contains(message, "tk_8a039_0000000012, tk_8a039_0000000002"), "%s %s", code, message)
+	d.fails(2, "task show 99")
+	d.line("agent create ada --project p -- cat")
+	d.line("agent create bob --project p -- cat")
+	expect.Row(t, d.object("agent show ad"), "name", "ada")
+	expect.Row(t, d.object("show ob"), "name", "bob")
+	d.fails(1, "agent delete ad --yes") // what can't be undone takes whole names
+	d.line("agent show ada")
+}
+
+// TestALogIsReadFromItsEnd, oldest line first, of agents and tasks alike.
+func TestALogIsReadFromItsEnd(t *testing.T) {
+	d := newDeck(t)
+	id := str(d.object("run -- sh -c 'for i in $(seq 60); do echo line $i; done'")["task_id"])
+	for _, line := range []string{"log " + id, "task log " + id} {
+		all := d.objects(line)
+		expect.True(t, len(all) == 50 && all[0]["message"] == "line 11" && all[49]["message"] == "line 60", "%s: %d lines from %v", line, len(all), all[0])
+		expect.Is(t, len(d.objects(line+" --lines 2")), 2, line)
+		expect.Is(t, len(d.objects(line+" --lines 0")), 60, line)
+	}
+	d.line(`agent create ada --project p -- sh -c 'echo one; echo two'`)
+	d.line("agent assign ada go --wait")
+	for _, line := range []string{"log ada", "agent log ada"} {
+		out := d.line(line)
+		expect.True(t, strings.Index(out, "one") < strings.Index(out, "two") && strings.Contains(out, "go"), "%s: %s", line, out)
+	}
+	expect.Has(t, d.line("agent log ada --match two"), "two", "what the filter lets through")
+}
+
+// TestStatusIsOnePage of what needs a person, what failed and why, who works and what it cost.
+func TestStatusIsOnePage(t *testing.T) {
+	d := newDeck(t)
+	v := d.object("status")
+	for _, member := range []string{"needs", "failed", "working", "idle", "cost"} {
+		expect.True(t, v[member] != nil, "status has no %s: %v", member, v)
+	}
+	expect.Has(t, d.line("status"), "Needs you: nothing", "an empty tenant")
+	d.run("run", "--", "false")
+	d.line(`task dispatch --kind exec.run --input '{"argv":["rm","-rf","x"]}'`)
+	d.line("agent create ada --project p -- cat")
+	d.until("agent show ada", "status", "idle")
+	v = d.object("status")
+	need, failed := v["needs"].([]any)[0].(map[string]any), v["failed"].([]any)[0].(map[string]any)
+	expect.True(t, need["kind"] == "approval" && need["left_s"].(float64) > 0 && strings.HasPrefix(str(need["next"].([]any)[0]), "approval show ap_"), "needs: %v", need)
+	expect.True(t, strings.Contains(str(failed["why"]), "exit status 1") && v["idle"] == 1.0, "failed: %v", v)
+	text := d.line("status")
+	for _, want := range []string{"Needs you: 1", "approval show ap_", "Failed: 1", "exit status 1", "Idle: 1"} {
+		expect.Has(t, text, want, "status")
+	}
+}
+
+// TestTellIsATaskForWhoIsIdle and waits for who works.
+func TestTellIsATaskForWhoIsIdle(t *testing.T) {
+	d := newDeck(t)
+	d.line(`agent create ada --project p -- sh -c 'echo done'`)
+	d.until("agent show ada", "status", "idle")
+	d.line("tell ada 'say it'")
+	d.until("agent history ada", "status", "succeeded")
+}
