@@ -199,8 +199,9 @@ func (t *tree) values(at position, from, last string) []Candidate {
 		}
 		var all []Candidate
 		if !cmd.HasParent() {
-			for name := range topics() {
-				all = append(all, Candidate{Text: name})
+			files, _ := topicFiles.ReadDir("topics")
+			for _, file := range files {
+				all = append(all, Candidate{Text: strings.TrimSuffix(file.Name(), ".txt")})
 			}
 		}
 		for _, sub := range cmd.Commands() {

@@ -71,7 +71,7 @@ func (t *tree) completion() *cobra.Command {
 func (t *tree) help() *cobra.Command {
 	var markdown string
 	return t.command(spec{
-		use: "help [COMMAND…]", short: "Help about a command, or about: skill-file", effect: Reads, args: []string{"command"}, ownScope: true,
+		use: "help [COMMAND…]", short: "Help about a command, or about: skill-file, swarm-file", effect: Reads, args: []string{"command"}, ownScope: true,
 		flags: func(f *pflag.FlagSet) {
 			f.StringVar(&markdown, "markdown", "", "write a page for each command into `DIR`, which is there, instead")
 			source(f, "markdown", "dir")
@@ -93,7 +93,7 @@ func (t *tree) help() *cobra.Command {
 				}
 				return writeReference(own, markdown, c.cmd.Root())
 			}
-			if text, ok := topics()[strings.Join(args, " ")]; ok {
+			if text, ok := topic(strings.Join(args, " ")); ok {
 				return c.verbatim(map[string]string{"topic": args[0], "text": text}, []byte(text))
 			}
 			cmd, rest, err := c.cmd.Root().Find(args)
