@@ -21,6 +21,7 @@ import (
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/keyring"
 	"swarmdeck/ui/serve"
+	"swarmdeck/ui/term"
 )
 
 // QueryWord makes this program the process of one json-query.
@@ -62,7 +63,7 @@ func RunBy(clock core.Clock, args []string) int {
 		return command.ExitFailed
 	}
 	defer keyring.Forget(os.Getenv)
-	own := &machine{dir: dir, clock: clock, fail: fail, warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
+	own := &machine{dir: dir, clock: clock, fail: fail, seen: term.IsTerminal(os.Stderr), warn: func(err error) { fmt.Fprintf(os.Stderr, "swarmdeck: warning: %v\n", err) }}
 	in := &socket.Input{File: os.Stdin}
 	own.here = in.Stay
 	engines := newEngines(own)
@@ -74,7 +75,7 @@ func RunBy(clock core.Clock, args []string) int {
 		Getenv: os.Getenv,
 		Open:   engines.open,
 		Close:  engines.close,
-		Doctor: doctor, Troubles: troubles,
+		Doctor: doctor, Troubles: troubles, Stuck: engines.stuck,
 		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: engines.mcp, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {
@@ -83,7 +84,7 @@ func RunBy(clock core.Clock, args []string) int {
 	elsewhere := socket.Elsewhere{In: in, Login: func() *serve.Login { return own.login }}
 	for {
 		code := command.Run(ctx, env, args)
-		if err := engines.close(); err != nil {
+		if err := engines.leaves(code == command.ExitStore); err != nil {
 			fmt.Fprintf(os.Stderr, "swarmdeck: close: %v\n", err)
 			if code == command.ExitOK {
 				code = command.ExitFailed

@@ -20,7 +20,6 @@ import (
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/place"
 	"swarmdeck/store"
-	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
 )
@@ -123,7 +122,7 @@ func (e takenError) Unwrap() error { return e.error }
 // engine gives the engine for a need on a database. A tenant that another engine has is
 // waited for, until its lease would have run out.
 func (d *engines) engine(ctx context.Context, need command.Need, mine bool) (*engine.Engine, error) {
-	wait := postgres.DefaultLease + LockPatience
+	wait := command.OtherPatience
 	if need.NoWait {
 		wait = 0
 	}
@@ -312,6 +311,54 @@ func (d *engines) close() error {
 	d.opening.Unlock()
 	d.drops.Wait()
 	return err
+}
+
+// stuck is why the state of the engines here can't be reached or written, and since when.
+func (d *engines) stuck() (since time.Time, why error) {
+	d.mu.Lock()
+	base := d.base
+	d.mu.Unlock()
+	if base != nil {
+		return base.Stuck()
+	}
+	return d.file.stuck()
+}
+
+func (h *instance) stuck() (since time.Time, why error) {
+	if eng, err := h.working(); err == nil {
+		if full := eng.Audit.Room().Full(); full != nil {
+			return eng.Audit.Room().Outage().From, full
+		}
+	}
+	return time.Time{}, nil
+}
+
+// How long the end of this process waits for what can't be written: a moment where its
+// line failed of that, else as long as agents need to stop.
+const (
+	endPatience  = 2 * time.Second
+	stopPatience = 10 * time.Second
+)
+
+// leaves closes all, unless that takes too long while the state can't be written: what is left
+// undone then is as after a crash.
+func (d *engines) leaves(failed bool) error {
+	patience := stopPatience
+	if failed {
+		patience = endPatience
+	}
+	done := make(chan error, 1)
+	go func() { done <- d.close() }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience):
+			if _, why := d.stuck(); why != nil {
+				return why
+			}
+		}
+	}
 }
 
 // shut closes all engines on a database, and it. The caller holds opening.

@@ -36,6 +36,7 @@ type machine struct {
 	clock core.Clock
 	fail  func(error) // ends the command because the engine can't go on
 	warn  func(error) // tells the operator what does not end the command
+	seen  bool        // what warn says is
 	here  func()      // is told that the command is carried out here
 	conn  net.Conn    // to the process that has the data file, after command.ExitElsewhere
 	// login is how conn is used when that is an engine on another machine.

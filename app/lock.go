@@ -13,52 +13,50 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/procfs"
 	"swarmdeck/store"
+	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/serve"
 )
 
-// LockPatience is how long a command waits for a data file that one other process
-// has and does not listen for; AlonePatience, how long one does that is to be
-// the engine itself. Each time that another has it, a command waits as long again:
-// those before it take their turns.
+// LockPatience is how long a command waits for a data file that others have and do not
+// listen for: short commands before it, or an engine that opens, hands over or ends. After
+// tellAfter it says so.
 const (
-	LockPatience  = 2 * time.Second
-	AlonePatience = 10 * time.Second
+	LockPatience = 30 * time.Second
+	tellAfter    = time.Second
+	lockPoll     = 20 * time.Millisecond
 )
 
-const lockPoll = 20 * time.Millisecond
-
 // openStore opens the data file, or the database. One that another process has is worked on
-// there when that process listens. Short commands don't, and take turns: one
-// that finds the file locked waits a while for the other to end.
+// there when that process listens. Short commands don't, and take turns with others and
+// with who is to be the engine: one that finds the file locked waits to be the next.
 func (p *machine) openStore(ctx context.Context, need command.Need, open func() (store.Store, error)) (store.Store, error) {
-	patience, told := LockPatience, false
-	if need.Alone {
-		patience = AlonePatience
+	file, name := need.Data, "open data file "+need.Data
+	if db := command.DatabaseIn(need.Data); db != "" {
+		file, name = need.Data+".lock", "database "+postgres.NameOf(db)
 	}
-	last := 0 // process that had it
-	for end := time.Now().Add(patience); ; {
-		db, err := open()
-		if err == nil {
-			return db, nil
+	next, told := func() {}, need.NoWait
+	defer func() { next() }()
+	mine := need.NoWait
+	for began := time.Now(); ; {
+		if !mine {
+			next, mine = turnAt(file)
 		}
-		if !errors.Is(err, store.ErrLocked) {
-			return nil, err
+		if mine {
+			if db, err := open(); err == nil || !errors.Is(err, store.ErrLocked) {
+				return db, err
+			}
 		}
-		if by := new(store.LockedError); errors.As(err, by) && by.PID > 0 && by.PID != last {
-			last, end = by.PID, time.Now().Add(patience)
-		}
+		locked := store.HolderOf(file)
 		conn, unheard := socket.Dial(ctx, need.Data)
-		var has holder
-		if need.Alone { // no other command pays for the look
-			has = holderOf(err, conn)
-		}
 		switch {
-		case unheard == nil && (!need.Alone || has.stays()): // which knows who may be told that it has the file
+		case unheard == nil && (!need.Alone || holderOf(locked, conn).stays()): // which knows who may be told that it has the file
 			if p.conn != nil {
 				_ = p.conn.Close()
 			}
@@ -67,17 +65,20 @@ func (p *machine) openStore(ctx context.Context, need command.Need, open func() 
 		case unheard == nil:
 			_ = conn.Close()
 		case need.NoWait:
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, locked)
 		}
-		if errors.As(err, new(store.LockedError)) && need.Alone {
-			err = has.has(need.Data)
-			if !told {
-				told = true
-				p.warn(fmt.Errorf("%w; waiting up to %s for it to end", err, patience))
+		waited := time.Since(began)
+		if waited >= tellAfter && !told {
+			told = true
+			if need.Alone || p.seen {
+				p.warn(fmt.Errorf("%w; waiting up to %s for it to end", holderOf(locked, nil).has(need.Data), LockPatience))
 			}
 		}
-		if time.Now().After(end) {
-			return nil, err
+		if waited >= LockPatience {
+			if need.Alone {
+				return nil, holderOf(locked, nil).has(need.Data)
+			}
+			return nil, fmt.Errorf("%s: %w", name, locked)
 		}
 		select {
 		case <-ctx.Done():
@@ -85,6 +86,22 @@ func (p *machine) openStore(ctx context.Context, need command.Need, open func() 
 		case <-time.After(lockPoll):
 		}
 	}
+}
+
+// turnAt makes this process the next to open a file, until end is called; it is not mine
+// while another process is. Who can't write to the file, or finds none, waits for nobody.
+func turnAt(path string) (end func(), mine bool) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return func() {}, true
+	}
+	// A lock apart from that of the file's owner, on a byte that it does not reach.
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 1 << 62, Len: 1})
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		_ = f.Close()
+		return func() {}, false
+	}
+	return func() { _ = f.Close() }, true
 }
 
 // holder is the process that has a data file, as far as the system tells.

@@ -102,9 +102,9 @@ func listen(data string, o socket.Options) func() error {
 func (h *instance) listen(data string) func() error {
 	sup := h.sup
 	return listen(data, socket.Options{
-		Engines: h,
-		Open:    func(context.Context, command.Need) (*engine.Engine, error) { return h.working() },
-		Find:    func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
+		Engines: h, Stuck: h.stuck,
+		Open: func(context.Context, command.Need) (*engine.Engine, error) { return h.working() },
+		Find: func(pid int, alive func() bool) operator.Origin { return origin.Find(sup, pid, alive) },
 		Troubles: func(ctx context.Context, _ string) ([]health.Trouble, error) {
 			eng, err := h.working()
 			if err != nil {
@@ -116,5 +116,5 @@ func (h *instance) listen(data string) func() error {
 }
 
 func (d *engines) listen(data string) func() error {
-	return listen(data, socket.Options{Engines: d, Open: d.openFor, Pass: d.peers.pass, Find: d.find, Troubles: d.troubles})
+	return listen(data, socket.Options{Stuck: d.stuck, Engines: d, Open: d.openFor, Pass: d.peers.pass, Find: d.find, Troubles: d.troubles})
 }

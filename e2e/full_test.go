@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -145,4 +146,32 @@ func TestAnEngineEndsAndBeginsOnAFullDisk(t *testing.T) {
 	}
 	u.ok("audit", "verify")
 	u.ok("audit", "reconcile")
+}
+
+// TestALineThatWaitsEndsOnAFullDisk: within ten seconds and with the disk's own words,
+// whether an engine runs or the line is one itself.
+func TestALineThatWaitsEndsOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	fills := `{"argv":["sh","-c","seq 1 500000; sleep 60"]}`
+	ends := func(u *user, args ...string) {
+		t.Helper()
+		began := time.Now()
+		code, _, stderr := u.run(args...)
+		took := time.Since(began)
+		expect.True(t, code == 3 && strings.Contains(stderr, "the disk is full") && took < 10*time.Second, "%q: exit %d after %s: %s", args, code, took, stderr)
+	}
+	u := newUser(t)
+	u.ok("session", "create", "--name", "later")
+	self := *u
+	self.program = "/bin/sh"
+	size := expect.Of(os.Stat(u.data()))(t).Size()
+	ends(&self, "-c", fmt.Sprintf(`ulimit -S -f %d; exec %s "$@"`, size/512, u.built()), "sh", "task", "dispatch", "--kind", "exec.run", "--input", fills, "--wait")
+	u.ok("audit", "verify")
+
+	d := u.daemon()
+	defer u.full(d)()
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", fills, "-o", "json"), "task_id")
+	ends(u, "task", "wait", id)
+	ends(u, "task", "log", id, "--follow")
+	u.ok("task", "show", id)
 }

@@ -9,9 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
-	"swarmdeck/app"
 	"swarmdeck/expect"
 	"swarmdeck/store"
 )
@@ -30,21 +28,28 @@ func TestShortCommandsAtOnceWaitForEachOther(t *testing.T) {
 	u.ok("audit", "verify")
 }
 
-func TestWaitingForTheDataFileEndsWithItsOwnerNamed(t *testing.T) {
-	t.Parallel()
+// TestAnEngineGetsInBetweenShortCommands: neither they nor it are refused.
+func TestAnEngineGetsInBetweenShortCommands(t *testing.T) {
 	u := newUser(t)
 	u.ok("session", "create")
-	owner := expect.Of(store.Open(u.data(), store.Options{}))(t)
-	defer owner.Close()
-	start := time.Now()
-	code, _, stderr := u.run("session", "create")
-	took := time.Since(start)
-	expect.True(t, code == 3 && took >= app.LockPatience, "exit %d after %s", code, took)
-	for _, want := range []string{"pid ", u.data()} {
-		expect.Has(t, stderr, want, "no")
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	for range 3 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				code, out, stderr := u.run("session", "create")
+				expect.True(t, code == 0, "exit %d %s%s", code, out, stderr)
+			}
+		})
 	}
-	// Completion is asked for at each key: it has no ids rather than wait.
-	u.ok("__complete", "session", "show", "")
+	u.daemon()
 }
 
 func TestServeSaysWhichEngineHasTheFile(t *testing.T) {
@@ -69,7 +74,7 @@ func TestServeWaitsForAShortCommandToLetGoOfTheFile(t *testing.T) {
 		_ = cmd.Wait()
 	}()
 	lines := bufio.NewScanner(said)
-	expect.True(t, lines.Scan() && strings.Contains(lines.Text(), "waiting up to 10s"), "it says %q", lines.Text())
+	expect.True(t, lines.Scan() && strings.Contains(lines.Text(), "waiting up to 30s"), "it says %q", lines.Text())
 	expect.No(t, owner.Close())
 	expect.True(t, lines.Scan() && strings.HasPrefix(lines.Text(), "serving "), "it says %q", lines.Text())
 }

@@ -66,6 +66,9 @@ func (e LockedError) Error() string {
 
 func (LockedError) Unwrap() error { return ErrLocked }
 
+// HolderOf is the LockedError of a file as it stands.
+func HolderOf(path string) LockedError { return LockedError{lockHolder(path)} }
+
 // lockHolder finds the owner of the file's lock in /proc/locks, whose lines
 // read "1: FLOCK ADVISORY WRITE 812 fd:01:4711 0 EOF". 0 when unknown.
 func lockHolder(path string) int {

@@ -22,6 +22,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"swarmdeck/store/internal/group"
@@ -87,16 +88,27 @@ type Tx interface {
 // Errors a caller branches on, beside ErrFull. ErrUnusable, ErrLocked and
 // ErrFull mean exit code 3.
 var (
-	ErrNoTenant     = errors.New("no such tenant")                         // reading where nothing was written: often the same as nothing
-	ErrTenantExists = errors.New("tenant exists")                          // of CreateTenant
-	ErrReadOnly     = group.ErrReadOnly                                    // a change of a store that was opened to read
-	ErrLocked       = errors.New("data file is in use by another process") // ask the engine that has it
-	ErrCorrupt      = group.ErrCorrupt                                     // what is on disk is not what was written: restore
-	ErrUnusable     = errors.New("data file can't be used")                // no permission, no such directory, not one of ours
-	ErrClosed       = errors.New("store is closed")                        // a call after Close
-	ErrFenced       = errors.New("the data has a newer owner")             // give the tenant up
-	ErrStandby      = errors.New("it can only be read")                    // a database's standby: find the primary
+	ErrNoTenant     = errors.New("no such tenant")             // reading where nothing was written: often the same as nothing
+	ErrTenantExists = errors.New("tenant exists")              // of CreateTenant
+	ErrReadOnly     = group.ErrReadOnly                        // a change of a store that was opened to read
+	ErrLocked       = errors.New("in use by another process")  // ask the engine that has it
+	ErrCorrupt      = group.ErrCorrupt                         // what is on disk is not what was written: restore
+	ErrUnusable     = errors.New("data file can't be used")    // no permission, no such directory, not one of ours
+	ErrClosed       = errors.New("store is closed")            // a call after Close
+	ErrFenced       = errors.New("the data has a newer owner") // give the tenant up
+	ErrStandby      = errors.New("it can only be read")        // a database's standby: find the primary
 )
+
+// DatabaseError is an ErrUnusable of a store that is no file.
+type DatabaseError struct {
+	Name string // of the database, without a password
+	Err  error  // what is wrong with it
+}
+
+func (e *DatabaseError) Error() string { return fmt.Sprintf("database %s: %v", e.Name, e.Err) }
+
+// Unwrap makes errors.Is(err, ErrUnusable) hold.
+func (e *DatabaseError) Unwrap() []error { return []error{ErrUnusable, e.Err} }
 
 // IsFault reports that an error is one of the data file, not of what was asked.
 func IsFault(err error) bool {

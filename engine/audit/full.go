@@ -20,7 +20,8 @@ type fullError struct {
 func (e *fullError) Error() string   { return e.said.Message }
 func (e *fullError) Unwrap() []error { return []error{e.said, e.cause} }
 
-func asFull(err error) error {
+// AsFull is an error as doors tell it where it is a refusal of the store for want of space.
+func AsFull(err error) error {
 	full, ok := errors.AsType[*store.FullError](err)
 	if !ok {
 		return err

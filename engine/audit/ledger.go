@@ -122,7 +122,7 @@ func (l *Ledger) write(ctx context.Context, by core.Caller, audited bool, fn fun
 	if _, said := store.IfFullOf(ctx); !said && by.Door == core.DoorEngine {
 		err = l.once(store.IfFull(ctx, store.Wait), by, audited, fn)
 	}
-	return asFull(err)
+	return AsFull(err)
 }
 
 // once runs fn in a transaction. Transactions are kept for the next: the store is

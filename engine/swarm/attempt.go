@@ -104,6 +104,9 @@ func (m *attempt) run(ctx context.Context, log *logPipe) (out task.Outcome, ok b
 			}
 		case <-done:
 			done = nil
+			if m.s.full() { // what else it writes would keep its end from being seen
+				log.close()
+			}
 			if !m.ending {
 				m.end(context.WithoutCancel(ctx), WhyClosing)
 			}

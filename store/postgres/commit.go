@@ -60,6 +60,7 @@ func (t *tenant) write(draft *moment) error {
 			int64(t.schema), max(t.db.opt.Lease, 0), gone.buckets, gone.keys, fresh.buckets, fresh.keys, fresh.values, put.buckets, put.keys, put.values)
 		switch {
 		case err == nil && len(rows) == 1:
+			t.db.full.Store(nil)
 			t.held(since)
 			return nil
 		case err == nil:
@@ -71,7 +72,7 @@ func (t *tenant) write(draft *moment) error {
 		}
 		switch done, unknown := t.outcome(draft.commit, deadline); {
 		case unknown != nil:
-			unknown = fmt.Errorf("what it held may or may not be stored: %w: %w", store.ErrUnusable, unknown)
+			unknown = t.db.fault(fmt.Errorf("what the last commit held may or may not be stored: %w", unknown))
 			t.fail(unknown)
 			return unknown
 		case done:

@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
-	"swarmdeck/store"
 )
 
 // step leads from one layout of the tables to the next.
@@ -84,7 +82,9 @@ func (db *DB) layOut(ctx context.Context) error {
 	},
 	) error {
 		var there bool
-		if err := q.QueryRow(ctx, "select to_regclass('layout') is not null").Scan(&there); err != nil || !there {
+		// The table pg_class is read for what is there now: what another has just made the
+		// function alone does not see.
+		if err := q.QueryRow(ctx, "select exists (select from pg_catalog.pg_class where oid = to_regclass('layout'))").Scan(&there); err != nil || !there {
 			return err
 		}
 		err := q.QueryRow(ctx, "select coalesce(max(version), 0) from layout").Scan(&have)
@@ -94,7 +94,7 @@ func (db *DB) layOut(ctx context.Context) error {
 		return err
 	}
 	if err := ready(db.pool); err != nil {
-		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
+		return db.fault(inOneLine(err))
 	}
 	if !db.opt.ReadOnly {
 		if err := db.mayWrite(ctx); err != nil {
@@ -107,18 +107,18 @@ func (db *DB) layOut(ctx context.Context) error {
 	case have > len(steps):
 		var least int
 		if err := db.pool.QueryRow(ctx, "select max(least) from layout").Scan(&least); err != nil {
-			return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, inOneLine(err))
+			return db.fault(inOneLine(err))
 		}
 		if err := db.knows(int64(least)); err != nil {
-			return fmt.Errorf("PostgreSQL: %w", err)
+			return err
 		}
 		return db.mayUse(ctx)
 	case db.opt.ReadOnly:
-		return fmt.Errorf("PostgreSQL: %w: table layout %d is older than this program's %d; open it once for writing", store.ErrUnusable, have, len(steps))
+		return db.fault(fmt.Errorf("table layout %d is older than this program's %d: the first command that writes brings it there, by a role that owns the tables", have, len(steps)))
 	}
 	if have == 0 {
 		if err := db.mayMake(ctx); err != nil {
-			return fmt.Errorf("PostgreSQL: make the tables: %w: %w", store.ErrUnusable, err)
+			return db.fault(fmt.Errorf("make the tables: %w", err))
 		}
 	}
 	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
@@ -141,7 +141,7 @@ func (db *DB) layOut(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("PostgreSQL: make the tables: %w: %w", store.ErrUnusable, err)
+		return db.fault(fmt.Errorf("make the tables: %w", err))
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ const olderSQL = `select coalesce(string_agg(host || ' (' || version || ')', ', 
 // knows is an error when a program has to know a newer layout than this one does.
 func (db *DB) knows(least int64) error {
 	if least > int64(len(db.steps)) {
-		return fmt.Errorf("%w: table layout %d is newer than this program's %d: upgrade it", store.ErrUnusable, least, len(db.steps))
+		return db.fault(fmt.Errorf("table layout %d is newer than this program's %d: upgrade the program", least, len(db.steps)))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"swarmdeck/expect"
+	"swarmdeck/store"
 	"swarmdeck/store/postgres"
 	"swarmdeck/store/postgres/postgrestest"
 )
@@ -116,6 +119,28 @@ func TestACommitWhoseConnectionIsLostIsNeitherLostNorDoneTwice(t *testing.T) {
 	defer closed(t, db)
 	have, n := keys(t, db)
 	expect.True(t, len(have) == callers*each+1 && n == int64(len(have)), "%d records, counter %d, want %d", len(have), n, callers*each+1)
+}
+
+func TestADatabaseThatDoesNotAnswerIsNamed(t *testing.T) {
+	r, through := newRelay(t, postgrestest.Start(t).Database(t, "silent"))
+	db := open(t, through, postgres.Options{})
+	defer closed(t, db)
+	_, why := db.Stuck()
+	expect.No(t, why)
+	r.deaf.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := make(chan error, 1)
+	go func() { asked <- expect.Fault(db.Tenants(ctx)) }()
+	expect.Await(t, "no answer", func() bool { since, why := db.Stuck(); return why != nil && time.Since(since) > 0 })
+	_, why = db.Stuck()
+	expect.Says(t, why, "database "+db.Name()+": no answer for ")
+	expect.True(t, errors.Is(why, store.ErrUnusable), "%v is no fault of a store", why)
+	cancel()
+	expect.Fails(t, <-asked, "there was an answer")
+	r.deaf.Store(false)
+	expect.Of(db.Tenants(t.Context()))(t)
+	_, why = db.Stuck()
+	expect.No(t, why)
 }
 
 func TestAServerThatCrashesAndComesBackLosesNothing(t *testing.T) {

@@ -64,17 +64,17 @@ func (m *moment) freeze(ctx context.Context) (err error) {
 }
 
 // freeze begins a transaction that sees what is committed now.
-func (db *DB) freeze(ctx context.Context) (*pgxpool.Conn, error) {
+func (db *DB) freeze(ctx context.Context) (conn *pgxpool.Conn, err error) {
+	defer db.asks(&err)()
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	conn, err := db.pool.Acquire(ctx)
-	if err != nil {
-		return nil, lost(ctx, err)
+	if conn, err = db.pool.Acquire(ctx); err != nil {
+		return nil, db.lost(ctx, err)
 	}
 	const begin = "begin isolation level repeatable read read only; select 1" // the select takes the snapshot
 	if _, err := conn.Conn().PgConn().Exec(ctx, begin).ReadAll(); err != nil {
 		conn.Release()
-		return nil, lost(ctx, err)
+		return nil, db.lost(ctx, err)
 	}
 	return conn, nil
 }

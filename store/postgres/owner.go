@@ -88,11 +88,11 @@ func (db *DB) held(ctx context.Context, name string) error {
 		return store.ParseMark(name, string(rows[0][5]))
 	case truth(rows[0][6]): // it may be of a newer version, which can be asked
 	case integer(rows[0][4]) > int64(len(db.opt.Migrations)):
-		return fmt.Errorf("tenant %.80q: %w: schema %d is newer than this program's %d", name, store.ErrUnusable, integer(rows[0][4]), len(db.opt.Migrations))
+		return db.fault(fmt.Errorf("tenant %.80q: schema %d is newer than this program's %d: upgrade the program", name, integer(rows[0][4]), len(db.opt.Migrations)))
 	case db.knows(integer(rows[0][7])) != nil:
-		return fmt.Errorf("tenant %.80q: %w", name, db.knows(integer(rows[0][7])))
+		return db.knows(integer(rows[0][7]))
 	}
-	return fmt.Errorf("tenant %.80q: %w: engine %s has it until %s", name, store.ErrLocked, rows[0][0], rows[0][1])
+	return &heldError{db.Name(), name, fmt.Sprintf("engine %s, until %s,", rows[0][0], rows[0][1])}
 }
 
 // look is a view of a tenant that is not ours, at this moment.
@@ -112,7 +112,7 @@ func (db *DB) look(ctx context.Context, name string) (*moment, error) {
 	case string(rows[0][5]) != db.hosted(name):
 		err = store.ParseMark(name, string(rows[0][5]))
 	case int(integer(rows[0][4])) != len(db.opt.Migrations):
-		err = fmt.Errorf("tenant %.80q: %w: schema %d; this program's is %d", name, store.ErrUnusable, integer(rows[0][4]), len(db.opt.Migrations))
+		err = db.otherSchema(name, int(integer(rows[0][4])))
 	}
 	if err != nil {
 		thaw(conn)
@@ -121,6 +121,15 @@ func (db *DB) look(ctx context.Context, name string) (*moment, error) {
 	m := newMoment(&tenant{db: db, name: name, epoch: integer(rows[0][2])}, integer(rows[0][3]))
 	m.frozen, m.views = conn, 1
 	return m, nil
+}
+
+// otherSchema says that a tenant's records are of another program, and the way out.
+func (db *DB) otherSchema(name string, schema int) error {
+	out := "upgrade the program"
+	if schema < len(db.opt.Migrations) {
+		out = "its first command that writes brings it there"
+	}
+	return db.fault(fmt.Errorf("tenant %.80q: schema %d; this program's is %d: %s", name, schema, len(db.opt.Migrations), out))
 }
 
 // keep renews the leases until the store is closed.

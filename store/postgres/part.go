@@ -84,7 +84,7 @@ func (p *Part) own(ctx context.Context, name string) (*tenant, error) {
 		t.part, p.t = p, t
 	}
 	if t.part != nil && t.part != p {
-		return nil, fmt.Errorf("tenant %.80q: %w: another engine of this process has it", name, store.ErrLocked)
+		return nil, &heldError{p.Name(), name, "another engine of this process"}
 	}
 	return t, nil
 }

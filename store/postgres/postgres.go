@@ -25,6 +25,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,6 +77,10 @@ type DB struct {
 	tenants map[string]*tenant // owned, or owned once
 	over    error              // why nothing is taken any more
 
+	silent atomic.Pointer[time.Time] // since when the server has not answered; nil while it does
+	why    atomic.Pointer[error]     // what came of the last question in that time, nil for nothing
+	full   atomic.Pointer[outage]    // nil while its disk has room
+
 	me       *Engine          // nil until it has joined
 	arriving *store.AwayError // the tenant that is copied here
 
@@ -104,7 +109,7 @@ func openBy(ctx context.Context, dsn string, opt Options, steps []step) (*DB, er
 	}
 	conf.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conf.ConnConfig.StatementCacheCapacity, conf.ConnConfig.DescriptionCacheCapacity = 0, 0
-	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, 10*time.Second)
+	conf.ConnConfig.ConnectTimeout = cmp.Or(conf.ConnConfig.ConnectTimeout, 3*time.Second)
 	conf.MaxConns = max(conf.MaxConns, 16) // old views hold some
 	opt.Lease, opt.Memory = cmp.Or(opt.Lease, DefaultLease), cmp.Or(opt.Memory, DefaultMemory)
 	opt.Engine = cmp.Or(opt.Engine, rand.Text())
@@ -128,8 +133,18 @@ func openBy(ctx context.Context, dsn string, opt Options, steps []step) (*DB, er
 }
 
 // Name names the database for people, without a password.
-func (db *DB) Name() string {
-	c := db.pool.Config().ConnConfig
+func (db *DB) Name() string { return nameOf(db.pool.Config().ConnConfig) }
+
+// NameOf is the Name of the database that a DSN names.
+func NameOf(dsn string) string {
+	conf, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return "without a name"
+	}
+	return nameOf(conf)
+}
+
+func nameOf(c *pgx.ConnConfig) string {
 	if strings.HasPrefix(c.Host, "/") {
 		return fmt.Sprintf("postgres:///%s?host=%s", c.Database, c.Host)
 	}

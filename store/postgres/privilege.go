@@ -28,7 +28,7 @@ func (db *DB) mayUse(ctx context.Context) error {
 	}
 	rows, err := db.pool.Query(ctx, missingSQL, tables, privileges, !db.opt.ReadOnly)
 	if err != nil {
-		return fmt.Errorf("PostgreSQL: %w: privileges on the tables: %w", store.ErrUnusable, err)
+		return db.fault(fmt.Errorf("privileges on the tables: %w", err))
 	}
 	defer rows.Close()
 	var role, on, lacks string
@@ -42,7 +42,7 @@ func (db *DB) mayUse(ctx context.Context) error {
 	if err := rows.Err(); err != nil || len(all) == 0 {
 		return err
 	}
-	return fmt.Errorf("PostgreSQL: %w: role %s lacks %s", store.ErrUnusable, role, strings.Join(all, "; "))
+	return db.fault(fmt.Errorf("role %s lacks %s", role, strings.Join(all, "; ")))
 }
 
 // mayMake is an error that says why the role can't make the tables, which it finds in
@@ -70,9 +70,9 @@ func (db *DB) mayWrite(ctx context.Context) error {
 	case err != nil:
 		return err
 	case standby:
-		return fmt.Errorf("PostgreSQL: %s is a standby: %w", db.pool.Config().ConnConfig.Host, store.ErrStandby)
+		return fmt.Errorf("database %s is a standby: %w", db.Name(), store.ErrStandby)
 	case refuses:
-		return fmt.Errorf("PostgreSQL: %s has default_transaction_read_only: %w", db.pool.Config().ConnConfig.Host, store.ErrStandby)
+		return fmt.Errorf("database %s has default_transaction_read_only: %w", db.Name(), store.ErrStandby)
 	}
 	return nil
 }

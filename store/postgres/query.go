@@ -33,13 +33,14 @@ func patiently(ctx context.Context, do func() error) error {
 // int64 and time.Duration (microseconds). The rows are in the binary format.
 // Nothing is prepared by name. An error that is errLost leaves open whether the
 // statement was carried out.
-func (db *DB) query(ctx context.Context, conn *pgxpool.Conn, sql string, args ...any) ([][][]byte, error) {
+func (db *DB) query(ctx context.Context, conn *pgxpool.Conn, sql string, args ...any) (_ [][][]byte, err error) {
+	defer db.asks(&err)()
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	if conn == nil {
 		c, err := db.pool.Acquire(ctx)
 		if err != nil {
-			return nil, lost(ctx, err)
+			return nil, db.lost(ctx, err)
 		}
 		defer c.Release()
 		conn = c
@@ -66,13 +67,12 @@ func (db *DB) query(ctx context.Context, conn *pgxpool.Conn, sql string, args ..
 		default:
 			oids[i] = pgtype.Int8OID
 		}
-		var err error
 		if values[i], err = types.Encode(oids[i], pgtype.BinaryFormatCode, arg, nil); err != nil {
 			return nil, fmt.Errorf("parameter %d: %w", i+1, err)
 		}
 	}
 	result := conn.Conn().PgConn().ExecParams(ctx, sql, values, oids, formats, []int16{pgtype.BinaryFormatCode}).Read()
-	return result.Rows, lost(ctx, result.Err)
+	return result.Rows, db.lost(ctx, result.Err)
 }
 
 // array is the binary form of a bytea[] without nulls: dimensions, flags, type of
@@ -96,19 +96,19 @@ func array(of [][]byte) []byte {
 
 // lost sorts the errors of a statement: one that the server reported without
 // ending the connection means that it was not carried out.
-func lost(ctx context.Context, err error) error {
+func (db *DB) lost(ctx context.Context, err error) error {
 	var told *pgconn.PgError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &told) && told.Code == "53100":
-		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrFull, err)
+		return fmt.Errorf("database %s: %w: %w", db.Name(), store.ErrFull, err)
 	case errors.As(err, &told) && told.SeverityUnlocalized == "ERROR":
-		return fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
+		return db.fault(err)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %w", errLost, ctx.Err())
+		return fmt.Errorf("%w: %w", errLost, db.fault(ctx.Err()))
 	}
-	return fmt.Errorf("%w: %w: %w", errLost, store.ErrUnusable, inOneLine(err))
+	return fmt.Errorf("%w: %w", errLost, db.fault(inOneLine(err)))
 }
 
 // integer reads a column of the type bigint.

@@ -99,17 +99,18 @@ func (t *tenant) confirm(ctx context.Context) error {
 // heard no more it says nothing: it would carry a renewal out whose answer comes to nobody,
 // and keep the tenants from those who hear it.
 func (db *DB) renewal(ctx context.Context, of []*tenant) (ours map[string]bool, err error) {
+	defer db.asks(&err)()
 	var names, epochs, commits [][]byte
 	for _, t := range of {
 		names, epochs, commits = append(names, []byte(t.name)), append(epochs, fmt.Append(nil, t.epoch)), append(commits, fmt.Append(nil, t.last()))
 	}
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return nil, lost(ctx, err)
+		return nil, db.lost(ctx, err)
 	}
 	defer conn.Release()
 	if err := conn.Ping(ctx); err != nil {
-		return nil, lost(ctx, err)
+		return nil, db.lost(ctx, err)
 	}
 	rows, err := db.query(ctx, conn, keepSQL, names, epochs, db.opt.Lease, db.opt.Engine, commits)
 	if err != nil {

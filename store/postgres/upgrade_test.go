@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,4 +68,21 @@ func TestAnOlderProgramLeavesATenantOfANewerSchemaAlone(t *testing.T) {
 	expect.No(t, errors.Join(newer.Take(t.Context(), acme), newer.Give(acme, "")))
 	err := older.Take(t.Context(), acme)
 	expect.True(t, errors.Is(err, store.ErrUnusable) && strings.Contains(fmt.Sprint(err), "schema 1 is newer"), "%v", err)
+}
+
+func TestEnginesThatOpenAnEmptyDatabaseAtOnceShareIt(t *testing.T) {
+	cluster := postgrestest.Start(t)
+	for i := range 5 {
+		dsn := cluster.Database(t, fmt.Sprint("empty", i))
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				db, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+				if expect.True(t, err == nil, "%v", err); err == nil {
+					closed(t, db)
+				}
+			})
+		}
+		all.Wait()
+	}
 }

@@ -106,7 +106,7 @@ func (t *tenant) run() {
 
 // exited ends the work after a Goexit tore the writer out of a commit.
 func (t *tenant) exited() {
-	err := fmt.Errorf("an update stopped the writer's goroutine: %w", store.ErrUnusable)
+	err := t.db.fault(errors.New("an update stopped the writer's goroutine"))
 	t.fail(err)
 	rest, _ := t.queue.Take(nil)
 	rest = append(t.batch, rest...)
@@ -311,7 +311,7 @@ func (t *tenant) notify(hooks []func()) {
 	var err error
 	defer func() {
 		if err != nil {
-			t.fail(fmt.Errorf("after a commit: %w: %w", store.ErrUnusable, err))
+			t.fail(t.db.fault(fmt.Errorf("after a commit: %w", err)))
 		}
 	}()
 	defer recovered(&err)
@@ -330,7 +330,7 @@ func (t *tenant) migrate() error {
 	t.begin()
 	for i, step := range steps[t.schema:] {
 		if err := t.call(step.Apply); err != nil {
-			return fmt.Errorf("%w: migration %d (%s) of tenant %s: %w", store.ErrUnusable, t.schema+i+1, step.Name, t.name, err)
+			return t.db.fault(fmt.Errorf("migration %d (%s) of tenant %s: %w", t.schema+i+1, step.Name, t.name, err))
 		}
 	}
 	t.schema = len(steps)

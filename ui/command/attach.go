@@ -21,7 +21,7 @@ type Attach struct {
 func (t *tree) attach() *cobra.Command {
 	var a Attach
 	return t.command(spec{
-		use: "attach HOST [-- SSH-OPTION…]", short: "Open the cockpit of another machine, over the system's ssh", effect: Reads, anyArg: true, ownScope: true,
+		stays: true, use: "attach HOST [-- SSH-OPTION…]", short: "Open the cockpit of another machine, over the system's ssh", effect: Reads, anyArg: true, ownScope: true,
 		long: "Open the cockpit of another machine over the system's ssh, with its keys, agent and configuration. With --port it is a\n" +
 			"`serve --ssh` that answers there; without, the machine's own sshd runs swarmdeck, which attaches to the running engine.\n" +
 			"A connection that is lost is made again until ctrl+c; the work there goes on meanwhile.\n" +

@@ -18,7 +18,7 @@ type CADEnv struct {
 func (t *tree) cadEnv() *cobra.Command {
 	var e CADEnv
 	return t.command(spec{
-		use: "env", short: "Serve CAD workspaces on stdin and stdout", effect: Reads, ownScope: true,
+		stays: true, use: "env", short: "Serve CAD workspaces on stdin and stdout", effect: Reads, ownScope: true,
 		long: "Serve workspaces of real solids to a program on stdin and stdout: JSON-RPC 2.0, one message to the line. Lengths are\n" +
 			"millimetres, angles radians. It opens no data file and keeps nothing but the files that are exported; system.hello\n" +
 			"tells what there is. Kernel occt needs FreeCAD.",

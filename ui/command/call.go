@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,16 +29,17 @@ type call struct {
 	flags *pflag.FlagSet
 	g     Globals
 
-	reads  bool // the command changes nothing
-	looks  bool // it has the data file to itself all the same
-	least  Role // that it takes
-	log    Log  // of the engine that it opens
-	active bool // it needs work to be scheduled meanwhile
-	watch  bool // it goes on with what comes
-	alone  bool // it needs an engine of this process
-	shared bool // it is for whatever tenants the engine has
-	slots  int  // of the engine that it opens
-	hasty  bool // it does without a data file that is in use
+	reads  bool        // the command changes nothing
+	looks  bool        // it has the data file to itself all the same
+	least  Role        // that it takes
+	log    Log         // of the engine that it opens
+	active bool        // it needs work to be scheduled meanwhile
+	waits  atomic.Bool // active, for who looks at the line from beside
+	watch  bool        // it goes on with what comes
+	alone  bool        // it needs an engine of this process
+	shared bool        // it is for whatever tenants the engine has
+	slots  int         // of the engine that it opens
+	hasty  bool        // it does without a data file that is in use
 	opened Need
 
 	role Role           // of whom --as names, once their key has proved it; "" is the door's
@@ -85,21 +87,27 @@ func (c *call) do(s spec, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !s.ownScope {
-		if err := c.scope(); err != nil {
-			return err
+	carry := func() error {
+		if !s.ownScope {
+			if err := c.scope(); err != nil {
+				return err
+			}
 		}
-	}
-	err = s.run(c, args)
-	if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
-		// Who only reads can't audit that another tenant's record was named,
-		// so name it once more where it can be written down.
-		if _, openErr := c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant}); openErr != nil {
-			return errors.Join(err, openErr)
+		err := s.run(c, args)
+		if errors.Is(err, core.ErrForeign) && c.reads && c.opened.ReadOnly && !c.g.ReadOnly {
+			// Who only reads can't audit that another tenant's record was named,
+			// so name it once more where it can be written down.
+			if _, openErr := c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant}); openErr != nil {
+				return errors.Join(err, openErr)
+			}
+			err = s.run(c, args)
 		}
-		err = s.run(c, args)
+		return err
 	}
-	return err
+	if s.stays {
+		return carry()
+	}
+	return heed(c, carry)
 }
 
 // allowed holds the line against the door: its role, and where it comes from.
@@ -184,6 +192,7 @@ func (c *call) onlyReads() string {
 func (c *call) activate() error {
 	if c.watch = c.watches(); c.watch || !c.idle() {
 		c.active = !c.idle()
+		c.waits.Store(c.active)
 		return nil
 	}
 	return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
@@ -221,7 +230,7 @@ func (c *call) open(need Need) (*engine.Engine, error) {
 		return nil, core.Errorf(core.Unavailable, "no engine here")
 	}
 	eng, err := c.env.Open(c.ctx, need)
-	if errors.Is(err, store.ErrLocked) {
+	if errors.As(err, new(store.LockedError)) {
 		return nil, fmt.Errorf("%w; leave the cockpit or end the command that has it, or name another file with --data", err)
 	}
 	if err != nil {

@@ -17,7 +17,7 @@ func (t *tree) demo() *cobra.Command {
 	var dir string
 	var keep bool
 	return t.command(spec{
-		use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin, ownScope: true,
+		stays: true, use: "demo", short: "Open the cockpit on a fresh example swarm", effect: Writes, role: Admin, ownScope: true,
 		long: "Open the cockpit on a fresh data file with four example agents. They work in the current directory:\n" +
 			"three only read it, the fourth asks before it writes a file. Its state is copied beside the data file\n" +
 			"before their calls: how much that is at most is said first, and more than 50,000 files or 2 GiB are\n" +

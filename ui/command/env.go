@@ -84,6 +84,9 @@ type Env struct {
 	// Troubles are what is wrong with a data file and the engine that has it, of
 	// every tenant; nil knows of none.
 	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
+	// Stuck tells why the state can't be reached or written, and since when; nil says
+	// nothing of it.
+	Stuck func() (since time.Time, why error)
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.

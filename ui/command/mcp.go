@@ -22,7 +22,7 @@ type MCP struct {
 func (t *tree) mcp() *cobra.Command {
 	var m MCP
 	cmd := t.command(spec{
-		use: "mcp", short: "Serve the Model Context Protocol", effect: Writes,
+		stays: true, use: "mcp", short: "Serve the Model Context Protocol", effect: Writes,
 		long: "Serve the fleet, tasks, messages and skills to a client of the Model Context Protocol on stdin and stdout, in the\n" +
 			"operator's name: put this command into the client's configuration. Each call is judged, and none can approve.\n" +
 			"With --http ADDR: serve many clients at http://ADDR/mcp, each in the name that its bearer token stands for.",
@@ -76,7 +76,7 @@ const (
 
 func (t *tree) mcpConnect() *cobra.Command {
 	return t.command(spec{
-		use: "connect [URL]", short: "Pass a client's messages on to a server over HTTP", effect: Reads, ownScope: true,
+		stays: true, use: "connect [URL]", short: "Pass a client's messages on to a server over HTTP", effect: Reads, ownScope: true,
 		long: "Pass the messages of a client on stdin and stdout on to a server of the Model Context Protocol over HTTP, for clients\n" +
 			"that speak no HTTP. The URL may also stand in " + envMCPURL + "; the bearer token is read from " + envMCPToken + ".",
 		example: "mcp connect http://127.0.0.1:9001/mcp",

@@ -127,6 +127,9 @@ func asError(err error, code int) *core.Error {
 	if e.Code != core.Internal {
 		return e
 	}
+	if in := (*store.DatabaseError)(nil); errors.As(err, &in) { // what was asked for matters less
+		e.Message = in.Error()
+	}
 	switch {
 	case code == ExitUsage:
 		return &core.Error{Code: core.InvalidInput, Message: e.Message, Details: e.Details}

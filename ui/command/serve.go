@@ -30,7 +30,7 @@ func (t *tree) serve() *cobra.Command {
 	var log Log
 	var slots int
 	return t.command(spec{
-		use: "serve", short: "Run the engine without a screen, for others to attach to", effect: Writes, role: Admin, ownScope: true,
+		stays: true, use: "serve", short: "Run the engine without a screen, for others to attach to", effect: Writes, role: Admin, ownScope: true,
 		long: "Run the engine without a screen until it is interrupted. Commands and cockpits of this user attach to it by themselves.\n" +
 			"With --ssh ADDR operators enter from elsewhere with the keys of `operator set`: `ssh -p PORT HOST` opens the cockpit,\n" +
 			"`ssh -p PORT HOST task list -o json` runs a command. Who is known in several tenants names one: `ssh t_acme@HOST`.",

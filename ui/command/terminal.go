@@ -26,7 +26,7 @@ type ShownTerminal struct {
 
 func (t *tree) agentAttach() *cobra.Command {
 	return t.command(spec{
-		use: "attach NAME", short: "Open an agent's terminal, or print it as text", effect: Reads, args: []string{"agent"}, ownScope: true,
+		stays: true, use: "attach NAME", short: "Open an agent's terminal, or print it as text", effect: Reads, args: []string{"agent"}, ownScope: true,
 		long: "Open the terminal of an agent with the runtime terminal: what its program shows, to look at and to type into. On a\n" +
 			"screen it is a page of the cockpit: who may operate has the keyboard unless somebody else has, and lets go of it by\n" +
 			"ctrl+]. Into a pipe, in a script or with -o json it prints what the terminal shows now.",

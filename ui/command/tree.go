@@ -57,6 +57,7 @@ type spec struct {
 	// forAgents lets a process of an agent run it, see op.Op.
 	forAgents bool
 	looks     bool // see op.Op
+	stays     bool // it goes on until it is left: a disk that is full does not end it
 	flags     func(*pflag.FlagSet)
 	// check refuses a mistaken line before anything is opened; nil checks
 	// nothing more than the flags' types and the number of arguments.
@@ -152,7 +153,7 @@ func treeFor(env *Env, ctx context.Context, args []string) *tree {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // runCockpit says which command is unknown
-		RunE:          t.wrap(spec{effect: Reads, role: Viewer, ownScope: true, run: runCockpit}),
+		RunE:          t.wrap(spec{stays: true, effect: Reads, role: Viewer, ownScope: true, run: runCockpit}),
 		Annotations:   map[string]string{noteEffect: string(Reads), noteRole: string(Viewer), noteConfirm: string(ConfirmNone)},
 	}
 	t.root = root

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	osuser "os/user"
+	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
@@ -28,6 +29,7 @@ type Options struct {
 	Doctor   func(context.Context, command.Look) []command.Check
 	Busy     func() error // tells who would be an engine too that this one has the file; nil tells nothing
 	Troubles func(ctx context.Context, data string) ([]health.Trouble, error)
+	Stuck    func() (since time.Time, why error) // see command.Env
 }
 
 // Listen lets this user's other processes in to an engine until end is called.
@@ -65,7 +67,7 @@ func env(o Options, t *serve.Session) *command.Env {
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: Proof(), Seat: seat(t.Getenv(seatVariable))},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
 		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Doctor: o.Doctor,
-		Troubles: o.Troubles, Doors: o.Doors,
+		Troubles: o.Troubles, Stuck: o.Stuck, Doors: o.Doors,
 		Open: func(ctx context.Context, asked command.Need) (*engine.Engine, error) {
 			if Instance(asked.Data) != Instance(o.Data) {
 				return nil, core.Errorf(core.InvalidInput, "data: this engine has %s, not %s", o.Data, asked.Data).With("field", "data")

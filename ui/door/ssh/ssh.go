@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	gossh "golang.org/x/crypto/ssh"
 
@@ -33,7 +34,7 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, v command.Ser
 		return nil, fmt.Errorf("listen on %s: %w", v.SSH, err)
 	}
 	failed := func(err error) { s.Engine.Health.Log().Warn("door failed", "component", "ssh", "error", err) }
-	r := &reception{engines: s.Engines, doors: doors, version: env.Version, others: others.filled(s.Engines), key: key}
+	r := &reception{engines: s.Engines, doors: doors, version: env.Version, stuck: env.Stuck, others: others.filled(s.Engines), key: key}
 	r.strangers.Tell = func(t operator.Rejected) {
 		for _, eng := range r.engines.All() {
 			if err := eng.Operators.RecordRejected(ctx, core.DoorSSH, t); err != nil {
@@ -79,6 +80,7 @@ type reception struct {
 	engines command.Engines
 	doors   command.Doors
 	version string
+	stuck   func() (time.Time, error) // see command.Env
 	others  Others
 	key     gossh.Signer
 
@@ -186,7 +188,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 		Caller: caller, Role: command.Role(t.Who.Role), ReadOnly: t.Who.Role == string(operator.Viewer), Version: r.version,
 		Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: foreign(t.Getenv),
 		Attached: true, Remote: true, Terminal: t.Terminal, Signer: t.Signer,
-		Doors: r.doors,
+		Doors: r.doors, Stuck: r.stuck,
 		Open: func(ctx context.Context, _ command.Need) (*engine.Engine, error) {
 			return r.engines.Of(ctx, t.Who.Tenant)
 		},
