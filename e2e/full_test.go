@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -171,7 +172,9 @@ func TestALineThatWaitsEndsOnAFullDisk(t *testing.T) {
 	d := u.daemon()
 	defer u.full(d)()
 	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", fills, "-o", "json"), "task_id")
-	ends(u, "task", "wait", id)
-	ends(u, "task", "log", id, "--follow")
+	var both sync.WaitGroup
+	both.Go(func() { ends(u, "task", "wait", id) })
+	both.Go(func() { ends(u, "task", "log", id, "--follow") })
+	both.Wait()
 	u.ok("task", "show", id)
 }
