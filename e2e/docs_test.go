@@ -107,7 +107,7 @@ func newReader(t *testing.T) *user {
 	_, bob := pair(t, 1)
 	_, ann := pair(t, 2)
 	files := map[string]string{"bob.pub": bob, "ann.pub": ann, "key.txt": "not a real one", "srv/app/.env": "A=b", "srv/out/x": "", "srv/audit/x": "", "go/src/shared/x": "", "go/pkg/mod/x": "", ".cache/go-build/x": "", ".gemini/x": "", "notes/new/x": ""}
-	for _, program := range []string{"gemini", "my-agent", "mcp-server-filesystem", "notes-mcp", "desktop-mcp"} {
+	for _, program := range []string{"gemini", "claude", "my-agent", "mcp-server-filesystem", "notes-mcp", "desktop-mcp"} {
 		files["bin/"+program] = "#!/bin/sh\nexec cat\n"
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {

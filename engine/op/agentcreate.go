@@ -59,7 +59,7 @@ func agentCreate() *Op {
 		Long: "Make an agent. In a git repository it gets a work tree and a branch of its own, swarmdeck/NAME (see agent diff, merge); --dir shares a directory.\n" +
 			"The exec runtime keeps a local command as an agent: give it as --command 'prog arg…', as\n" +
 			"--shell 'LINE' or after --. It gets one JSON line per task on stdin and answers in JSON lines; one that just exits\n" +
-			"is fine too. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
+			"is fine too. The option wire has Claude Code, Codex or Gemini CLI read as they run for one prompt. With --like, and no command, runtime, environment or options, it is made like another agent.\n" +
 			"The acp runtime keeps any agent of the Agent Client Protocol the same way; --options says in which of its modes it asks.\n" +
 			"The terminal runtime keeps an interactive program, a shell or a coding agent's own screen: agent attach shows it.\n" +
 			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.\n" +
@@ -87,7 +87,7 @@ func agentCreate() *Op {
 			flag(&base, "base", "branch that the tree is made from (default the one that is checked out)"),
 			dir, onHost, chosen,
 			{Name: "env", About: "`K=V` for its environment, or K=@SECRET; may be repeated", Into: &env, Whole: true, Names: reach.Env},
-			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
+			flag(&a.Options, "options", "`JSON` object for its runtime; exec and acp: read, write, hide, inspect; exec: interrupt, wire, fresh; terminal: cols, rows, prompt, quiet_ms, interrupt; acp: mode, model, fs, terminal, auth, home, skeleton, login, shared, fresh, user; coder: url, token_env or token_file, template, app_slug, interrupt, via, greeting, parameters, adopt, leave_alone"),
 			flag(&a.Session, "session", "session `ID` it works in").from("session"),
 			flag(&a.Profile, "profile", "what its processes reach: reader, worker (the default), open").enum("reader", "worker", "open"),
 			flag(&yes, "yes", "make an open agent without a question: it reaches all that the engine's user reaches"),
