@@ -43,3 +43,33 @@ func TestCitedRequirementsAreThere(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesThatThePapersExplainAreThePrograms tells it by parts: what stands between the
+// numbers, paths and names of a message is a text of the program.
+func TestMessagesThatThePapersExplainAreThePrograms(t *testing.T) {
+	text := string(expect.Of(os.ReadFile("docs/trouble.md"))(t))
+	_, refused, _ := strings.Cut(text, "\n## You are refused\n")
+	messages := regexp.MustCompile("(?m)^    (.*)|\\*\\*`(.*?)`").FindAllStringSubmatch(text, -1)
+	messages = append(messages, regexp.MustCompile(`(?m)^(\w.*?)(?:  |$)`).FindAllStringSubmatch(refused, -1)...)
+	var program strings.Builder
+	for _, p := range packages(t) {
+		for _, base := range p.GoFiles {
+			program.Write(expect.Of(os.ReadFile(filepath.Join(p.Dir, base)))(t))
+		}
+	}
+	varies := regexp.MustCompile("\\d[\\dTZ:.-]*|/[\\w./-]+|[…:;,`()]")
+	found := 0
+	for _, m := range messages {
+		message := m[1] + strings.Join(m[2:], "")
+		if strings.HasPrefix(message, "swarmdeck ") {
+			continue
+		}
+		for _, fixed := range varies.Split(message, -1) {
+			if fixed = strings.TrimSpace(fixed); len(fixed) >= 12 {
+				found++
+				expect.True(t, strings.Contains(program.String(), fixed), "docs/trouble.md: %q: the program never says %q", message, fixed)
+			}
+		}
+	}
+	expect.True(t, found >= 6, "only %d parts of messages", found)
+}
