@@ -58,7 +58,7 @@ func (j *answers) Answer(ctx context.Context, by core.Caller, id string, ans Ans
 		if err := stillOpen(a); err != nil {
 			return err
 		}
-		if !tx.Now().Before(a.DeadlineAt) {
+		if passed(a.DeadlineAt, tx.Now()) {
 			late = core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt)).With("status", Expired)
 			if err := j.expire(tx, a); err != nil {
 				return err

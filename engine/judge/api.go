@@ -129,6 +129,7 @@ type Verdict struct {
 	Unsandboxed   bool // a program said so, and ran without a jail
 
 	route   *Route // of the rule that asks; nil has none
+	doubt   bool   // what it is about was begun before, and cut off
 	program bool   // a program answered
 	stderr  string // and what it said beside
 

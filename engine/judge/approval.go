@@ -55,9 +55,9 @@ type Approval struct {
 	RequestedBy   string         `json:"requested_by"`
 	RequestedKind core.ActorKind `json:"requested_kind"`
 	CreatedAt     time.Time      `json:"created_at"`
-	DeadlineAt    time.Time      `json:"deadline_at"`
-	AtDeadline    string         `json:"at_deadline"`       // always "deny"
-	StartBy       time.Time      `json:"start_by,omitzero"` // its task times out then, which voids it
+	DeadlineAt    time.Time      `json:"deadline_at,omitzero"` // none: it waits without end
+	AtDeadline    string         `json:"at_deadline,omitzero"` // "deny"
+	StartBy       time.Time      `json:"start_by,omitzero"`    // its task times out then, which voids it
 	DeferredUntil time.Time      `json:"deferred_until,omitzero"`
 	Approvers     []string       `json:"approvers,omitempty"`    // operators and groups of whom one has to answer; none is anyone whose role allows it
 	Quorum        int            `json:"quorum,omitzero"`        // persons who must approve, by its rule; see Needed
@@ -129,23 +129,27 @@ func (j *approvals) newApproval(tx *audit.Tx, ask *Ask, v *Verdict) *Approval {
 		ReasonCode: v.ReasonCode, Rationale: v.Rationale, RuleID: v.RuleID, PolicyVersion: v.PolicyVersion,
 		Confidence: v.Confidence, Digest: v.Digest,
 		RequestedBy: ask.By.Name, RequestedKind: ask.By.Kind, RequestedPerson: ask.By.Person, RequestedDoor: ask.By.Door,
-		CreatedAt: tx.Now(), AtDeadline: string(Deny),
-		StartBy: ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
+		CreatedAt: tx.Now(),
+		StartBy:   ask.StartBy, Unsandboxed: v.Unsandboxed, Driver: ask.Driver, Priority: ask.Priority,
 	}
 	a.Action.Args = append(core.Raw(nil), ask.Action.Args...)
 	if len(a.Action.Args) == 0 {
 		a.Action.Args = core.Raw("{}")
 	}
-	a.route(v.route, j.deadlines[v.Risk])
+	usual := j.deadlines[v.Risk]
+	if a.lasts(v.doubt) {
+		usual = 0
+	}
+	a.route(v.route, usual)
 	a.Subject = j.policies.Subject(a.TenantID, a.Gate, &a.Action, &a.Agent)
 	return a
 }
 
 // Ends says when an open approval ends by itself, and how: "deny" at its
 // deadline, or "void" when its task must have started before that, or its connection waits
-// no longer.
+// no longer. Zero is never.
 func (a *Approval) Ends() (at time.Time, how string) {
-	if !a.StartBy.IsZero() && a.StartBy.Before(a.DeadlineAt) {
+	if !a.StartBy.IsZero() && (a.DeadlineAt.IsZero() || a.StartBy.Before(a.DeadlineAt)) {
 		if a.Gate == GateNet {
 			return a.StartBy, "void: the connection is given up"
 		}
@@ -198,15 +202,28 @@ func decodeApproval(value []byte) (*Approval, error) {
 
 // due is when Run has to look at an open approval next.
 func (a *Approval) due() time.Time {
-	due := a.DeadlineAt
-	if a.EscalatedAt.IsZero() && a.EscalateAt.Before(due) {
-		due = a.EscalateAt
-	}
-	if !a.DeferredUntil.IsZero() && a.DeferredUntil.Before(due) {
-		due = a.DeferredUntil
+	due := never
+	for _, at := range []time.Time{a.DeadlineAt, a.escalates(), a.DeferredUntil} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
 	}
 	return due
 }
+
+// never is when nothing is due.
+var never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// escalates is when it is handed on, or told of again; zero is not, or has been.
+func (a *Approval) escalates() time.Time {
+	if !a.EscalatedAt.IsZero() {
+		return time.Time{}
+	}
+	return a.EscalateAt
+}
+
+// passed reports whether a time was given, and is over.
+func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // shape hashes what makes two approvals alike: gate, kind, program and agent.
 func (a *Approval) shape() string {

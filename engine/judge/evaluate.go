@@ -138,7 +138,7 @@ func (v *Verdict) Doubt(code, why string) {
 	if v.Decision == Deny {
 		return
 	}
-	v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.program, v.always = HITL, code, why, "", false, ""
+	v.Decision, v.ReasonCode, v.Rationale, v.RuleID, v.doubt, v.program, v.always = HITL, code, why, "", true, false, ""
 	v.Risk = graver(v.Risk, Medium)
 }
 

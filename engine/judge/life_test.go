@@ -116,6 +116,25 @@ func TestDeadlinesAreByRisk(t *testing.T) {
 	})
 }
 
+// TestWhatHoldsUpNobodyWaitsWithoutEnd: a task of an operator that has not begun, a result, a
+// budget. A rule may give it a deadline all the same.
+func TestWhatHoldsUpNobodyWaitsWithoutEnd(t *testing.T) {
+	live(t, func(t *testing.T, f *fixture) {
+		a := f.opened(execBy(alice, rmBuild))
+		got := expect.Of(f.Defer(t.Context(), bob, a.ApprovalID, time.Hour))(t)
+		if ends, _ := got.Ends(); !ends.IsZero() || got.AtDeadline != "" {
+			t.Errorf("it ends: %+v", got)
+		}
+		time.Sleep(9 * 24 * time.Hour)
+		got = f.approval(a.ApprovalID)
+		if got.Status != judge.Open || !got.EscalatedAt.IsZero() || !got.DeferredUntil.IsZero() {
+			t.Errorf("after nine days: %+v", got)
+		}
+		got = expect.Of(f.Answer(t.Context(), bob, a.ApprovalID, judge.Answer{Approve: true, Reason: "I was away"}))(t)
+		expect.Is(t, got.Status, judge.Approved)
+	})
+}
+
 func TestDeadlinesThatPassedWhileNobodyRanAreEnforcedAtStart(t *testing.T) {
 	f := setup(t)
 	a := f.opened(execBy(robot, rmBuild))

@@ -67,11 +67,15 @@ func MoreUrgent(a, b *Approval) int {
 		}
 		return 1
 	}
-	endsA, _ := a.Ends()
-	endsB, _ := b.Ends()
+	ends := func(a *Approval) time.Time {
+		if at, _ := a.Ends(); !at.IsZero() {
+			return at
+		}
+		return never
+	}
 	return cmp.Or(
 		cmp.Compare(later(a), later(b)), -cmp.Compare(risks[a.Risk], risks[b.Risk]),
-		endsA.Compare(endsB), strings.Compare(a.ApprovalID, b.ApprovalID),
+		ends(a).Compare(ends(b)), strings.Compare(a.ApprovalID, b.ApprovalID),
 	)
 }
 

@@ -119,7 +119,15 @@ func (w *Window) open(at time.Time) bool {
 	return in && (len(w.Days) == 0 || slices.Contains(w.Days, weekdays[day.Weekday()]))
 }
 
-// route has the approval answered as a rule says; nil says nothing.
+// lasts reports whether the question holds up nobody who could go on after a no: what it is
+// about has stopped, or is an operator's and has not begun. It waits for a person without end,
+// unless its rule says otherwise.
+func (a *Approval) lasts(doubt bool) bool {
+	return a.Gate == GateResult || a.Gate == GateBudget || a.Gate == GateStart && (doubt || a.RequestedKind != core.Agent)
+}
+
+// route has the approval answered as a rule says; nil says nothing. The usual time is 0 for
+// one that lasts.
 func (a *Approval) route(r *Route, usual time.Duration) {
 	left, after := usual, usual/2
 	a.Approvers, a.Quorum, a.EscalateTo = nil, 0, ""
@@ -136,7 +144,13 @@ func (a *Approval) route(r *Route, usual time.Duration) {
 			a.EscalateTo = r.Escalate[1]
 		}
 	}
-	a.DeadlineAt, a.EscalateAt = a.CreatedAt.Add(left), a.CreatedAt.Add(after)
+	a.DeadlineAt, a.EscalateAt = time.Time{}, time.Time{}
+	if left > 0 {
+		a.DeadlineAt, a.AtDeadline = a.CreatedAt.Add(left), string(Deny)
+	}
+	if after > 0 {
+		a.EscalateAt = a.CreatedAt.Add(after)
+	}
 }
 
 // reroute has an edited approval answered as the rule of what it became says too: it

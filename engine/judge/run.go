@@ -84,16 +84,16 @@ func (j *answers) enforce(ctx context.Context, tenant, id string) (time.Time, er
 		case j.ledger.Room().Outage().Holds(a.DeadlineAt): // nobody could answer
 			a.DeadlineAt = now.Add(afterOutage)
 			err = j.approvals.save(tx, a, "approval.extended", map[string]any{"reason": store.ErrFull.Error(), "deadline_at": a.DeadlineAt})
-		case !now.Before(a.DeadlineAt):
+		case passed(a.DeadlineAt, now):
 			return j.expire(tx, a)
-		case a.EscalatedAt.IsZero() && !now.Before(a.EscalateAt):
+		case passed(a.escalates(), now):
 			a.EscalatedAt, a.EscalatedTo = now, a.EscalateTo
 			detail := map[string]any{"by": byPolicy, "deadline_at": a.DeadlineAt}
 			if a.EscalatedTo != "" {
 				detail["to"] = a.EscalatedTo
 			}
 			err = j.approvals.save(tx, a, "approval.escalated", detail)
-		case !a.DeferredUntil.IsZero() && !now.Before(a.DeferredUntil):
+		case passed(a.DeferredUntil, now):
 			a.DeferredUntil = time.Time{}
 			err = j.approvals.save(tx, a, "approval.resurfaced", map[string]any{"deadline_at": a.DeadlineAt})
 		}
@@ -139,17 +139,21 @@ const (
 	maxOpen  = 7 * 24 * time.Hour // from an approval's making to its last deadline
 )
 
-// Defer hides an open approval for d (1m-24h) and moves its deadline by the
-// same time; it never ends more than 7 days after it was asked.
+// Defer hides an open approval for d (1m-24h) and moves its deadline, if it has one, by
+// the same time; that is never more than 7 days after it was asked.
 func (j *answers) Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error) {
 	if d < minDefer || d > maxDefer {
 		return Approval{}, core.Invalid("for", d, "1m-24h")
 	}
 	return j.adjust(ctx, by, id, "defer", func(tx *audit.Tx, a *Approval) error {
-		if a.DeadlineAt.Add(d).Sub(a.CreatedAt) > maxOpen {
+		if !a.DeadlineAt.IsZero() && a.DeadlineAt.Add(d).Sub(a.CreatedAt) > maxOpen {
 			return core.Errorf(core.Conflict, "approval %s: it can't wait longer than 7 days in all", id)
 		}
-		a.DeadlineAt, a.EscalateAt = a.DeadlineAt.Add(d), a.EscalateAt.Add(d)
+		for _, at := range []*time.Time{&a.DeadlineAt, &a.EscalateAt} {
+			if !at.IsZero() {
+				*at = at.Add(d)
+			}
+		}
 		a.DeferredUntil = tx.Now().Add(d)
 		return j.approvals.save(tx, a, "approval.deferred", map[string]any{"by": by.Name, "until": a.DeferredUntil, "deadline_at": a.DeadlineAt})
 	})
@@ -223,7 +227,7 @@ func (j *answers) alter(ctx context.Context, by core.Caller, id, what string, ma
 		switch {
 		case err != nil:
 			return err
-		case !tx.Now().Before(a.DeadlineAt):
+		case passed(a.DeadlineAt, tx.Now()):
 			return core.Errorf(core.Conflict, "approval %s: the deadline passed at %s and denied it", id, clock(a.DeadlineAt))
 		}
 		if err = fn(tx, a); err == nil {

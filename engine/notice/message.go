@@ -61,7 +61,7 @@ type Approval struct {
 	Intent     string               `json:"intent"`
 	Risk       judge.Risk           `json:"risk"`
 	ReasonCode string               `json:"reason_code"`
-	DeadlineAt time.Time            `json:"deadline_at"`
+	DeadlineAt time.Time            `json:"deadline_at,omitzero"`
 }
 
 // Summary is the data of a message about many events: those held back by the
@@ -118,7 +118,9 @@ func text(e *audit.Event, p *audit.Payload, a *judge.Approval) string {
 		}[e.EventType]
 		line := fmt.Sprintf("%s approval %s %s: %s", a.Risk, a.ApprovalID, cmp.Or(what, e.EventType), a.Subject.Headline)
 		if a.Status == judge.Open {
-			line += ", until " + a.DeadlineAt.UTC().Format("15:04:05 MST")
+			if !a.DeadlineAt.IsZero() {
+				line += ", until " + a.DeadlineAt.UTC().Format("15:04:05 MST")
+			}
 		} else if e.EventType != "approval.expired" {
 			line += ", is " + string(a.Status) + " by now"
 		}

@@ -33,6 +33,14 @@ func Left(now, t time.Time) string {
 	return face.Span(d)
 }
 
+// Until is the countdown to the end of what waits, and what happens then.
+func Until(now, ends time.Time, how string) string {
+	if ends.IsZero() {
+		return "no end"
+	}
+	return Left(now, ends) + ", then: " + how
+}
+
 // Millis is Took for a time in milliseconds.
 func Millis(ms int64) string { return face.Took(time.Duration(ms) * time.Millisecond) }
 

@@ -76,7 +76,7 @@ func (r *reader) card(a *judge.Approval) {
 	r.out.block("state", string(a.Status))
 	if a.Status == judge.Open {
 		ends, how := a.Ends()
-		r.out.block("time left", pane.Left(r.now(), ends)+", then: "+how)
+		r.out.block("time left", pane.Until(r.now(), ends, how))
 	}
 	card := *a
 	if whole, err := r.eng.Judge.Card(r.ctx, r.by.Tenant, a.ApprovalID); err == nil { // the digests are here all the same

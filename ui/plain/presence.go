@@ -70,8 +70,8 @@ func (r *reader) needs() {
 	}
 	for _, ap := range s.Approvals {
 		ends, how := ap.Ends()
-		say(fmt.Sprintf("approval %s waits: %s; risk: %s; %stime left: %s, then: %s; type answer %s",
-			ap.ApprovalID, pane.Headline(ap), ap.Risk, byAgent(ap), pane.Left(r.now(), ends), how, ap.ApprovalID))
+		say(fmt.Sprintf("approval %s waits: %s; risk: %s; %stime left: %s; type answer %s",
+			ap.ApprovalID, pane.Headline(ap), ap.Risk, byAgent(ap), pane.Until(r.now(), ends, how), ap.ApprovalID))
 	}
 	for _, ag := range s.Agents {
 		if state := told(ag); loud(state) && state != "paused" {

@@ -54,7 +54,7 @@ func ApprovalItem(a *judge.Approval) pane.Item {
 // approvalLeft is how long there is to answer; the last quarter stands out.
 func approvalLeft(env *pane.Env, a *judge.Approval) (string, screen.Role) {
 	ends, _ := a.Ends()
-	if ends.Sub(env.Now) < ends.Sub(a.CreatedAt)/4 {
+	if !ends.IsZero() && ends.Sub(env.Now) < ends.Sub(a.CreatedAt)/4 {
 		return pane.Left(env.Now, ends), screen.Bad
 	}
 	return pane.Left(env.Now, ends), screen.Text

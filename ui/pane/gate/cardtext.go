@@ -224,7 +224,11 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 	t.Add("asked", pane.When(env.Now, a.CreatedAt), screen.Text)
 	if a.Status == judge.Open {
 		ends, how := a.Ends()
-		t.Add("deadline", ends.Format("15:04:05")+", then: "+how, screen.Warn)
+		if ends.IsZero() {
+			t.Add("deadline", "none: it waits for an answer", screen.Text)
+		} else {
+			t.Add("deadline", ends.Format("15:04:05")+", then: "+how, screen.Warn)
+		}
 	}
 	if !a.DeferredUntil.IsZero() {
 		t.Add("deferred", "until "+a.DeferredUntil.Format("15:04:05"), screen.Warn)
@@ -363,7 +367,11 @@ func (p *Card) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	}
 	x := b.Text(0, 0, role, string(p.a.Risk)+" risk")
 	ends, how := p.a.Ends()
-	x = b.Text(x+1, 0, screen.Text, pane.Left(env.Now, ends)+" left, then: "+how)
+	left := "waits for an answer"
+	if !ends.IsZero() {
+		left = pane.Left(env.Now, ends) + " left, then: " + how
+	}
+	x = b.Text(x+1, 0, screen.Text, left)
 	if also := others(env, p.a.ApprovalID); also != "" {
 		x = b.Text(x+1, 0, screen.Accent, also)
 	}
