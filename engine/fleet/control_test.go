@@ -85,7 +85,7 @@ func TestStopLastsUntilStart(t *testing.T) {
 	w.consistent()
 }
 
-func TestRestartTriesTheTaskAgain(t *testing.T) {
+func TestRestartAsksWhetherTheTaskIsSentAgain(t *testing.T) {
 	w := newWorld(t).run()
 	w.rt.does(hang)
 	w.create("bob")
@@ -93,6 +93,7 @@ func TestRestartTriesTheTaskAgain(t *testing.T) {
 	w.awaitStatus("bob", fleet.Busy)
 	w.rt.does(done)
 	expect.Of(w.fleet.Restart(t.Context(), alice, "bob"))(t)
+	w.sendAgain(tk.TaskID, judge.Answer{Approve: true})
 	r := w.result(tk.TaskID)
 	expect.True(t, r.Status == task.Succeeded, "result: %+v %+v", r, r.Error)
 	now, _ := w.tasks.Get(t.Context(), home, tk.TaskID)

@@ -69,6 +69,38 @@ func TestWhatAnAgentMayHaveDoneIsNotSentAgainUnasked(t *testing.T) {
 	w.consistent()
 }
 
+// TestWhatAnAgentDiedUnderIsNotSentAgainUnasked: an effect of it may have happened. What it
+// was not told is sent unasked, and costs no attempt.
+func TestWhatAnAgentDiedUnderIsNotSentAgainUnasked(t *testing.T) {
+	w := newWorld(t).run()
+	sent, refused := 0, 0
+	w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
+		if p.Message == "y" {
+			if refused++; refused <= 4 {
+				out := killed
+				out.Unsent = true
+				return out, nil
+			}
+		} else if sent++; sent == 1 {
+			return killed, nil
+		}
+		return done(ctx, h, p)
+	})
+	w.create("bob")
+	tk := w.assign("bob", "x")
+	ap := w.approval()
+	expect.True(t, ap.TaskID == tk.TaskID && ap.ReasonCode == swarm.ReasonSent && ap.DeadlineAt.IsZero() && sent == 1, "%+v, sent %d times", ap, sent)
+	w.awaitStatus("bob", fleet.Idle)
+	other := w.assign("bob", "y")
+	r := w.result(other.TaskID)
+	now := expect.Of(w.tasks.Get(t.Context(), home, other.TaskID))(t)
+	expect.True(t, r.Status == task.Succeeded && now.Attempt == 0 && refused == 5, "%+v, %+v", r, now)
+	w.sendAgain(tk.TaskID, judge.Answer{Approve: true})
+	r = w.result(tk.TaskID)
+	expect.True(t, r.Status == task.Succeeded && sent == 2, "%+v, sent %d times", r, sent)
+	w.consistent()
+}
+
 // TestWhatNoAgentHasHeardOfIsSentUnasked: its agent had another task when the engine
 // died.
 func TestWhatNoAgentHasHeardOfIsSentUnasked(t *testing.T) {

@@ -145,9 +145,10 @@ func (r *run) work(ctx context.Context) {
 
 // attempt takes the agent, tells it the task and follows it to its end.
 func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
+	out.Unsent = true
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("the runtime panicked: %v", p)
+			out.Unsent, err = false, fmt.Errorf("the runtime panicked: %v", p)
 			r.f.opt.Health.Log().Error("runner panicked", "tenant", r.m.tenant, "component", component, "trace", r.job.Task.TraceID,
 				"task", r.job.Task.TaskID, "agent", r.m.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		}
@@ -173,10 +174,15 @@ func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 	if err := r.observe(ctx); err != nil {
 		return out, fmt.Errorf("record the run: %w", err)
 	}
-	return h.Prompt(ctx, Prompt{
+	var said task.Outcome
+	said, err = h.Prompt(ctx, Prompt{
 		TaskID: r.job.Task.TaskID, Attempt: r.job.Task.Attempt, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
 		Past: r.past(), Emit: r.emit, Beat: r.beat, Next: r.next,
 	})
+	if err == nil {
+		out = said
+	}
+	return out, err
 }
 
 // past is what a fork goes on from; nil of an agent that is none.
@@ -311,8 +317,11 @@ func (r *run) settled(out task.Outcome, err error) task.Outcome {
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: core.ClipTo(r.reason, 4096)}
 	case r.how == restarted:
 		out.Status, out.Error = task.Failed, &task.Error{Code: "agent_restarted", Message: core.ClipTo(r.reason, 4096), Retryable: true}
+		out.Unsent = false
 	case err != nil:
+		unsent := out.Unsent
 		out = failure(core.AsError(err).Message)
+		out.Unsent = unsent
 	case out.Status == task.Succeeded:
 		out.Error = nil
 	case !out.Status.Terminal() || out.Status == "":

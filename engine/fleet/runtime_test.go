@@ -2,7 +2,6 @@ package fleet_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -93,7 +92,8 @@ type handle struct {
 	choose   error    // that it could not be set for
 }
 
-var errKilled = errors.New("the process was killed")
+// killed is what comes of a prompt whose process was killed.
+var killed = task.Outcome{Status: task.Failed, Error: &task.Error{Code: "agent_killed", Message: "the process was killed", Retryable: true}}
 
 func (h *handle) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	h.mu.Lock()
@@ -192,7 +192,7 @@ func beatUntil(ctx context.Context, h *handle, p fleet.Prompt, release <-chan st
 		case <-release:
 			return done(ctx, h, p)
 		case <-kill:
-			return task.Outcome{}, errKilled
+			return killed, nil
 		case <-ctx.Done():
 			return task.Outcome{}, ctx.Err()
 		case <-time.After(100 * time.Millisecond):
@@ -246,7 +246,7 @@ func call(e fleet.Event, answers chan<- fleet.ToolAnswer) script {
 		}
 		answers <- a
 		if a.Decision == "abort" {
-			return task.Outcome{}, errKilled
+			return killed, nil
 		}
 		return done(ctx, h, p)
 	}

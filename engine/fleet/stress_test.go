@@ -113,7 +113,7 @@ func ask3(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) 
 		p.Beat()
 		e := fleet.Event{Type: "tool_request", CallID: fmt.Sprint(i), Tool: tool}
 		if a, err := p.Emit(ctx, e); err != nil || a.Decision == "abort" {
-			return task.Outcome{}, errKilled
+			return killed, nil
 		}
 	}
 	return done(ctx, h, p)

@@ -38,7 +38,7 @@ func (w *world) steps(each func(ctx context.Context, h *handle, p fleet.Prompt))
 			case <-time.After(5 * time.Millisecond):
 				p.Beat()
 			case <-h.dead():
-				return task.Outcome{Status: task.Failed}, errKilled
+				return killed, nil
 			}
 		}
 	})
@@ -167,7 +167,7 @@ func TestARuntimeWithoutASignOfLifeIsNoticed(t *testing.T) {
 		w.rt.does(func(ctx context.Context, h *handle, p fleet.Prompt) (task.Outcome, error) {
 			<-h.dead() // hangs, until the lost lease interrupts it
 			<-beat
-			return task.Outcome{Status: task.Failed}, errKilled
+			return killed, nil
 		})
 		w.create("bob")
 		w.assign("bob", "x")

@@ -151,6 +151,10 @@ func (s *ending) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judg
 	if t.CancelRequested && out.Status != task.Blocked && !out.Stands { // it ended by itself just then: it must not come back
 		out.Status, out.Error = task.Cancelled, &task.Error{Code: "cancelled", Message: s.whyCancelled(t)}
 	}
+	if out.Unsent && out.Status == task.Failed && out.Error.Retryable {
+		t.Sent, t.Deaths, t.ErrorCode = false, t.Deaths+1, out.Error.Code
+		return task.Result{Status: task.Queued}, s.interrupt(tx, t, out.Error.Message, resumeBackoff(t.Deaths))
+	}
 	var dec judge.GateDecision
 	var ap *judge.Approval
 	if out.Status == task.Succeeded && unmet == "" {
@@ -193,7 +197,7 @@ func (s *ending) conclude(tx *audit.Tx, t *task.Task, out task.Outcome, ask judg
 // fails after its last attempt.
 func (s *ending) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feedback string) (task.Result, error) {
 	e := task.Error{Code: code, Message: core.Cut("result rejected: "+feedback, 4096), Retryable: true}
-	t.Feedback = core.Cut(feedback, 1000)
+	t.Feedback, t.Sent = core.Cut(feedback, 1000), false
 	if !t.LastTry() {
 		return task.Result{Status: task.Queued}, s.retryLater(tx, t, "result.rejected", e)
 	}
@@ -201,13 +205,14 @@ func (s *ending) reject(tx *audit.Tx, t *task.Task, out task.Outcome, code, feed
 	return res, s.endAs(tx, t, &res, nil)
 }
 
-// retryLater puts a running task back in the queue after its back-off.
+// retryLater puts a running task back in the queue after its back-off. What an agent was told
+// is asked about then.
 func (s *ending) retryLater(tx *audit.Tx, t *task.Task, event string, e task.Error) error {
 	if err := s.opt.Record.Concluded(tx, t, task.Result{Status: task.Queued, Error: &e}); err != nil {
 		return err
 	}
 	wait := backoff(t)
-	t.Status, t.Worker, t.Lease, t.Sent, t.Begun = task.Queued, "", 0, false, false
+	t.Status, t.Worker, t.Lease, t.Begun, t.Deaths = task.Queued, "", 0, false, 0
 	t.Attempt++
 	t.ApprovalID, t.ErrorCode = "", e.Code
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)

@@ -230,7 +230,7 @@ func (s *ending) takeAway(ctx context.Context, tenant string, leases []*lease) e
 		silent, late, _ := s.fault(l)
 		s.mu.Unlock()
 		switch {
-		case silent && t.Resumes: // it was not its work that was silent
+		case silent && (t.Resumes || t.Sent): // it was not its work that was silent, or it may have had its effect
 			tx.OnCommit(func() { s.explain(l.ref, WhySilent) })
 			return s.orphaned(tx, &t, whyMissed)
 		case silent:

@@ -104,27 +104,32 @@ func (s *ending) goOn(start func(task.Task)) {
 // ReasonSent is the reason code of the question whether a task is sent again.
 const ReasonSent = "agent.interrupted"
 
-// unsure has a person decide whether a task goes to its agent again that an engine
+// unsure has a person decide whether a task is sent again that an engine, or its agent,
 // died under.
 func unsure(t *task.Task, v *judge.Verdict) {
-	if t.Sent {
-		v.Doubt(ReasonSent, "The engine ended while agent "+t.Agent+
-			" worked on this, and what it has done of it is not known. Approve to send it once more, deny to end the task.")
+	if !t.Sent {
+		return
 	}
+	what, who := "The engine ended", "a command"
+	if t.ErrorCode != "" {
+		what = "The attempt failed (" + t.ErrorCode + ")"
+	}
+	if t.Agent != "" {
+		who = "agent " + t.Agent
+	}
+	v.Doubt(ReasonSent, what+" while "+who+
+		" worked on this, and what it has done of it is not known. Approve to send it once more, deny to end the task.")
 }
 
-// orphaned takes back a task whose engine died, or stood still. It costs an attempt,
-// unless its work resumes where it was, or waited for a person. What an agent may have
-// done already is asked about, and costs none.
+// orphaned takes back a task whose engine died, or stood still, which costs no attempt. What
+// an agent may have done already is asked about, and so is what has no attempt left.
 func (s *ending) orphaned(tx *audit.Tx, t *task.Task, why string) error {
 	if t.Begun {
 		return s.resume(tx, t, why)
 	}
-	if t.Sent {
+	t.ErrorCode = ""
+	if t.Sent = t.Sent || !t.Resumes && t.LastTry(); t.Sent {
 		return s.interrupt(tx, t, why, 0)
-	}
-	if !t.Resumes {
-		return s.loseTask(tx, t, why)
 	}
 	if t.Waiting == "" {
 		t.Deaths++

@@ -323,11 +323,37 @@ func TestARestartTakesTheLeasesBackAndKeepsTheRest(t *testing.T) {
 	r.Close()
 	r.Open()
 	got := r.task(running.TaskID)
-	expect.True(t, got.Status == task.Queued && got.Attempt == 1 && got.ErrorCode == "lease_lost", "running before: %+v", got)
+	expect.True(t, got.Status == task.Queued && got.Attempt == 0 && got.ErrorCode == "", "running before: %+v", got)
 	got = r.task(waiting.TaskID)
 	expect.True(t, got.Waiting == "approval", "waiting before: %+v", got)
 	expect.Is(t, r.claim().TaskID, queued.TaskID, "claimed")
 	r.whole()
+}
+
+// TestEnginesThatDieUseUpNoAttempts: whether a task that has no other is run once more is for
+// a person to say, whenever that is.
+func TestEnginesThatDieUseUpNoAttempts(t *testing.T) {
+	r := newRig(t)
+	tk, once := r.dispatch(`{"i":1}`), r.dispatch(`{"i":2}`, func(d *swarm.Dispatch) { d.MaxAttempts = new(1) })
+	r.run()
+	<-r.runner.started
+	<-r.runner.started
+	for range 4 {
+		r.Crash()
+		r.Open()
+		r.run()
+		ap := r.openApproval()
+		expect.True(t, ap.TaskID == once.TaskID && ap.ReasonCode == swarm.ReasonSent && ap.DeadlineAt.IsZero(), "%+v", ap)
+		w := <-r.runner.started
+		expect.Is(t, w.job.Task.TaskID, tk.TaskID)
+		r.answer(ap.ApprovalID, judge.Answer{Approve: true})
+		w = <-r.runner.started
+		expect.Is(t, w.job.Task.TaskID, once.TaskID)
+	}
+	for _, id := range []string{tk.TaskID, once.TaskID} {
+		got := r.task(id)
+		expect.True(t, got.Status == task.Running && got.Attempt == 0, "%+v", got)
+	}
 }
 
 func TestClosingGivesRunningTasksBackWithoutCostingAnAttempt(t *testing.T) {

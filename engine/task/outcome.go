@@ -16,6 +16,9 @@ type Outcome struct {
 	Denials    []string `json:"denials,omitempty"` // decisions that denied during the run
 	// Stands says that it had an effect which no cancel or time-out since takes back.
 	Stands bool `json:"-"`
+	// Unsent says that nobody was told of the work: it can be given again unasked, and the
+	// attempt counts for nothing.
+	Unsent bool `json:"-"`
 }
 
 // Checked bounds what a worker reports and refuses what no outcome can be.
