@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/estop"
-	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/task"
@@ -50,8 +48,8 @@ type OpenAsk struct {
 	Risk        judge.Risk `json:"risk"`
 	Headline    string     `json:"headline"`
 	CreatedAt   time.Time  `json:"created_at"`
-	DeadlineAt  time.Time  `json:"deadline_at"`
-	AtDeadline  string     `json:"at_deadline"`
+	DeadlineAt  time.Time  `json:"deadline_at,omitzero"` // none: it waits without end
+	AtDeadline  string     `json:"at_deadline,omitzero"`
 	EscalatedTo string     `json:"escalated_to,omitempty"`
 	ApprovedBy  []string   `json:"approved_by,omitempty"`
 }
@@ -128,7 +126,7 @@ func (e *Engine) Handover(ctx context.Context, tenant string, since time.Time) (
 		})
 	}
 	for _, a := range s.Agents {
-		if why := trouble(a); why != "" {
+		if why := a.Needs(); why != "" {
 			h.Agents = append(h.Agents, TroubledOne{a.Name, a.State(), why, a.TaskID})
 		}
 	}
@@ -146,20 +144,6 @@ func (e *Engine) Handover(ctx context.Context, tenant string, since time.Time) (
 	h.Agents = cut(&h, "agents", h.Agents)
 	h.Budgets = cut(&h, "budgets", h.Budgets)
 	return h, nil
-}
-
-// trouble says why an agent needs a person, "" when it doesn't. One that waits
-// for an answer is listed as that approval.
-func trouble(a *fleet.Agent) string {
-	switch {
-	case a.Stuck != nil:
-		return a.Stuck.Text
-	case a.Attention != "":
-		return a.Attention
-	case (a.Status == fleet.Failed || a.Status == fleet.Offline) && !a.Stopped:
-		return cmp.Or(a.Reason, string(a.Status))
-	}
-	return ""
 }
 
 // cut keeps what is listed of one part.

@@ -16,6 +16,8 @@ func (e *Engine) workOf(tenant, agent string) (egress.Work, bool) {
 	switch now.Agent.Status {
 	case fleet.Starting, fleet.Offline, fleet.Failed:
 		w.Unready = true
+	case fleet.Busy: // its program may start for its task
+		w.Unready = now.Starts
 	case fleet.Idle: // one without a login takes tasks, and says what is wrong
 		w.Unready = now.Agent.Reason != ""
 	}

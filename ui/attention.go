@@ -39,7 +39,7 @@ func (n *need) key() string {
 }
 
 // queue is what waits for the operator, the most urgent first: approvals,
-// agents that ask for a person, agents that are stuck, subagents that failed
+// agents that ask for a person, that can't work, that are stuck, subagents that failed
 // and were not looked at.
 func (q *attention) queue() []need {
 	var out []need
@@ -52,6 +52,11 @@ func (q *attention) queue() []need {
 	for _, a := range q.snap.Agents {
 		if a.Attention != "" && a.Waiting == "" {
 			agent(a.Name, a.Name+" asks: "+a.Attention)
+		}
+	}
+	for _, a := range q.snap.Agents {
+		if a.Trouble != nil && a.State() == "waiting for you" {
+			agent(a.Name, a.Name+" can't work: "+a.Trouble.Reason)
 		}
 	}
 	for _, a := range q.snap.Agents {

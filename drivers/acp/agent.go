@@ -146,6 +146,9 @@ func (a *agent) startFor(t *turn) error {
 
 // start joins a process for the agent.
 func (a *agent) start(ctx context.Context) error {
+	a.mu.Lock()
+	a.keep.Tell(fleet.Starting, "")
+	a.mu.Unlock()
 	pe, err := a.r.pool.join(ctx, a)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +156,7 @@ func (a *agent) start(ctx context.Context) error {
 	case errors.Is(err, keeper.ErrStopped):
 		return err
 	case err != nil:
-		a.keep.Fail("can't start: " + startReason(err))
+		a.failed("can't start: ", err)
 		return err
 	}
 	a.pe, a.sess = pe, nil
@@ -178,11 +181,11 @@ func (a *agent) start(ctx context.Context) error {
 		return keeper.ErrStopped
 	case err != nil:
 		a.pe, a.sess, a.keep.Said = nil, nil, pe.lastLines()
-		a.keep.Fail("can't be used: " + startReason(err))
+		a.failed("can't be used: ", err)
 		return err
 	}
 	a.keep.Greets = false
-	a.keep.Tell(fleet.Idle, "")
+	a.keep.Up()
 	a.sleepLater()
 	return nil
 }
@@ -204,7 +207,8 @@ func (a *agent) meet(ctx context.Context, pe *peer) error {
 
 // converse opens the session, in the mode that was asked for.
 func (a *agent) converse(ctx context.Context, pe *peer) error {
-	ctx, stop := context.WithTimeoutCause(ctx, a.r.opt.Patience, fmt.Errorf("no answer within %v", a.r.opt.Patience))
+	patience := a.place.patience(a.r.opt.Patience)
+	ctx, stop := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
 	defer stop()
 	s, err := a.open(ctx, pe)
 	if err != nil {
@@ -337,7 +341,7 @@ func (a *agent) Stop(ctx context.Context) error {
 // prompt, as after Open.
 func (a *agent) Restart(ctx context.Context) error {
 	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
-		a.crashed, a.keep.Greets, a.keep.Trouble = false, true, ""
+		a.crashed, a.keep.Greets = false, true
 		return a.place.machine().available()
 	})
 }

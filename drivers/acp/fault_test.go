@@ -42,9 +42,9 @@ func TestAnAgentThatCantBeUsedSaysWhy(t *testing.T) {
 		{"no answer to the greeting", traits{Mute: "initialize"}, settings{}, "agent_start", "no answer within"},
 		{"no answer to a new session", traits{Mute: "session/new"}, settings{}, "agent_start", "no answer within"},
 		{"a login", traits{Login: "key"}, settings{}, "agent_start", "set options.auth to one of key (a login)"},
-		{"an unknown login", traits{Login: "key"}, settings{Auth: "face"}, "invalid_input", `options.auth: "face" is not allowed; allowed: one of key (a login)`},
-		{"no mode chosen", traits{Modes: []string{"ask", "auto"}}, settings{}, "invalid_input", "one of these, and one in which it asks: ask (Mode ask), auto (Mode auto)"},
-		{"an unknown mode", traits{Modes: []string{"ask"}}, settings{Mode: "yolo"}, "invalid_input", "it asks: ask (Mode ask)"},
+		{"an unknown login", traits{Login: "key"}, settings{Auth: "face"}, "agent_start", `options.auth: "face" is not allowed; allowed: one of key (a login)`},
+		{"no mode chosen", traits{Modes: []string{"ask", "auto"}}, settings{}, "agent_start", "one of these, and one in which it asks: ask (Mode ask), auto (Mode auto)"},
+		{"an unknown mode", traits{Modes: []string{"ask"}}, settings{Mode: "yolo"}, "agent_start", "it asks: ask (Mode ask)"},
 		{"a mode that does not stay", traits{Modes: []string{"ask", "auto"}, SlyMode: "sly"}, settings{Mode: "ask"}, "agent_start", "went into mode sly although ask was set"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

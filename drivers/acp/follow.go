@@ -182,7 +182,7 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 		return t.OnPurpose(keeper.Failure("agent_protocol", "the answer to the prompt is malformed: "+malformed.Error(), false))
 	}
 	t.settleUsage(end)
-	if how == keeper.Running && !gone {
+	if how == keeper.Running && !gone && answer.Err == nil {
 		a.mu.Lock()
 		a.keep.Well()
 		a.mu.Unlock()
@@ -192,12 +192,12 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	}
 	if answer.Err != nil {
 		out := s.pe.broken(answer.Err)
-		if how == keeper.Running && !gone {
-			a.troubled("its last prompt failed: " + out.Error.Message)
+		if how == keeper.Running && !gone && out.Error.Retryable {
+			out.Unsent = t.idle()
+			a.refuses(s.pe, out.Error.Message)
 		}
 		return t.OnPurpose(out)
 	}
-	a.troubled("")
 	return t.OnPurpose(t.judged(end.StopReason))
 }
 
@@ -285,9 +285,9 @@ func (pe *peer) broken(err error) task.Outcome {
 	case !errors.As(err, &refused):
 		return keeper.Failure("agent_killed", "the agent was lost: "+pe.lost(err), true)
 	case refused.Code == authRequired:
-		return keeper.Failure("agent_login", "the agent needs a login: "+refused.Error(), false)
+		return keeper.Failure("agent_login", "the agent needs a login: "+refused.Error()+pe.way(), true)
 	}
-	return keeper.Failure("agent_failed", refused.Error(), refused.Code == jsonrpc.InternalError)
+	return keeper.Failure("agent_failed", refused.Error(), refused.Code < jsonrpc.InvalidRequest || refused.Code > jsonrpc.InvalidParams)
 }
 
 // lost says how a process was lost.
@@ -310,16 +310,9 @@ func (pe *peer) lost(err error) string {
 
 // refused makes the outcome of a turn that no agent took.
 func (t *turn) refused(err error) task.Outcome {
-	if out, is := t.Refused(err); is {
-		return out
-	}
-	switch {
-	case errors.As(err, new(*core.Error)) && core.AsError(err).Code == core.InvalidInput:
-		return keeper.Failure("invalid_input", err.Error(), false)
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
-		return keeper.Failure("not_runnable", err.Error(), false)
-	}
-	return keeper.Failure("agent_start", startReason(err), true)
+	return t.Refused(err, func(err error) task.Outcome {
+		return keeper.Failure("agent_start", startReason(err), true)
+	})
 }
 
 // sweep ends what a turn that was ended early has left running: all that its

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"swarmdeck/drivers/jsonrpc"
@@ -23,7 +24,7 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := &agent{keep: keeper.New(context.Background(), 0, func(fleet.Health) {}, func() int { return 0 }, func() {})}
+		a := &agent{keep: keeper.New(context.Background(), &sync.Mutex{}, fleet.Agent{}, func(fleet.Health) {}, func() int { return 0 }, func() {})}
 		s := a.newSession(nil, "s")
 		emitted := 0
 		turn := newTurn(context.Background(), fleet.Prompt{Emit: func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {

@@ -2,7 +2,9 @@ package acp
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"swarmdeck/drivers/keeper"
@@ -23,6 +25,9 @@ func (a *agent) retry() {
 	a.mu.Lock()
 	switch {
 	case a.keep.Stopped || a.keep.Over() || a.pe != nil:
+		if a.pe != nil && a.turn == nil {
+			a.keep.Up() // it takes the next prompt
+		}
 		a.mu.Unlock()
 		return
 	case a.turn != nil: // it starts one itself, or is about to end
@@ -34,7 +39,6 @@ func (a *agent) retry() {
 		a.mu.Unlock()
 		return
 	}
-	a.keep.Tell(fleet.Starting, "")
 	ctx, stop := context.WithCancel(a.keep.Life)
 	defer stop()
 	a.stopStart = stop
@@ -65,14 +69,14 @@ func (a *agent) over(pe *peer, why string) {
 		return
 	}
 	if pe.exit.Duration >= keeper.SoundAfter {
-		a.keep.Well()
+		a.keep.Sound()
 	}
 	if why != "" {
 		a.keep.Tell(fleet.Idle, "")
 		return
 	}
 	a.crashed, a.keep.Said = true, pe.lastLines()
-	a.keep.Fail(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.exit.Describe()))
+	a.keep.Fail(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.exit.Describe()), true)
 }
 
 // defaultSleep is how long an agent may do nothing until its process ends, if it can take
@@ -99,7 +103,7 @@ func (a *agent) sleepLater() {
 	a.sleeping = time.AfterFunc(after, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.pe != pe || a.turn != nil || a.keep.Paused() != nil || a.keep.Stopped || a.keep.Over() {
+		if a.pe != pe || a.turn != nil || a.keep.Paused() != nil || a.keep.Stopped || a.keep.Over() || a.keep.Rests() {
 			return
 		}
 		a.pe, a.sess = nil, nil
@@ -109,17 +113,34 @@ func (a *agent) sleepLater() {
 	})
 }
 
-// troubled notes what a prompt says about the agent: one that ended for want of a
-// login or a model's key takes the next all the same, and says what is wrong.
-func (a *agent) troubled(why string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.keep.Trouble == why {
+// failed reports why its process can't be used; mu is held. One that ended by itself may do
+// better; what an agent says, or does not say in time, somebody has to mend.
+func (a *agent) failed(what string, err error) {
+	if !errors.As(err, new(died)) {
+		a.keep.Barred(what, err)
 		return
 	}
-	a.keep.Trouble = why
-	if a.pe != nil {
-		a.keep.Tell(fleet.Idle, "")
+	reason := what + startReason(err)
+	if login, limit := keeper.Wants(a.keep.Said); login || limit {
+		lines := strings.Split(a.keep.Said, "\n")
+		a.keep.Needs(reason+": "+lines[len(lines)-1], false)
+		return
+	}
+	a.keep.Fail(reason, false)
+}
+
+// refuses notes that the agent refused a prompt for want of a login, its model, or more that
+// is not the prompt's fault. Its process reads a login anew if its conversation outlives it.
+func (a *agent) refuses(pe *peer, why string) {
+	a.mu.Lock()
+	leaves := a.pe == pe && pe.resumes()
+	if leaves {
+		a.pe, a.sess = nil, nil
+	}
+	a.keep.Needs("its last prompt failed: "+why, true)
+	a.mu.Unlock()
+	if leaves {
+		_ = a.r.pool.leave(context.Background(), pe, a)
 	}
 }
 

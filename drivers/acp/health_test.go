@@ -50,13 +50,20 @@ func TestAnAgentIsIdleOnlyOnceItWasGreeted(t *testing.T) {
 
 func TestAFailedPromptLeavesItsReasonUntilOneSucceeds(t *testing.T) {
 	s, _ := newStand(t, traits{}, settings{})
-	s.ends(task.Failed, "agent_failed", "fail the model's key is missing")
-	expect.Await(t, "it says so", func() bool {
-		h := s.now()
-		return h.Status == fleet.Idle && strings.Contains(h.Reason, "the model's key is missing")
-	})
+	out := s.ends(task.Failed, "agent_failed", "fail the model's key is missing")
+	expect.True(t, out.Unsent, "what had no effect is asked about: %+v", out)
+	says := func(status fleet.AgentStatus) {
+		t.Helper()
+		expect.Await(t, "it says so", func() bool {
+			h := s.now()
+			return h.Status == status && h.Trouble != nil && strings.Contains(h.Trouble.Reason, "the model's key is missing")
+		})
+	}
+	says(fleet.Failed)
+	expect.No(t, s.handle.Restart(t.Context()))
+	says(fleet.Idle)
 	s.ends(task.Succeeded, "", "say on")
-	expect.Await(t, "it is well", func() bool { return s.now().Reason == "" })
+	expect.Await(t, "it is well", func() bool { return s.now().Trouble == nil })
 }
 
 // TestASleepingAgentHasNoProcessAndGoesOnWhereItWas sleeps after a second without work.

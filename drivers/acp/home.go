@@ -123,12 +123,17 @@ func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
 	return p, err
 }
 
+// kept is the HOME.
+func (p place) kept() *home.Home {
+	return &home.Home{Options: p.Options, Path: p.home, Tmp: p.spec.Wall.Tmp, User: p.spec.User, Own: p.own}
+}
+
 // furnish makes the HOME and fills it.
 func (p place) furnish() error {
 	if p.home == "" {
 		return nil
 	}
-	h := home.Home{Options: p.Options, Path: p.home, Tmp: p.spec.Wall.Tmp, User: p.spec.User, Own: p.own}
+	h := p.kept()
 	if err := h.Furnish(); err != nil {
 		return err
 	}

@@ -25,8 +25,9 @@ type greeting struct {
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
 	AuthMethods []struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
+		ID          string `json:"id"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
 	} `json:"authMethods"`
 }
 
@@ -59,16 +60,24 @@ func (pe *peer) greet(ctx context.Context) error {
 	}
 	err = pe.conn.Call(ctx, acp.AgentMethodAuthenticate, acp.AuthenticateRequest{MethodId: pe.place.Auth}, nil)
 	if err != nil {
-		return fmt.Errorf("log the agent in: %w", pe.blame(err))
+		return fmt.Errorf("log the agent in: %w%s", pe.blame(err), pe.way())
 	}
 	return nil
+}
+
+// maxLogin is how much of a way to log in is told, in bytes.
+const maxLogin = 150
+
+// way says how to log it in.
+func (pe *peer) way() string {
+	return "; log it in by hand, or set options.auth to " + pe.logins()
 }
 
 // logins lists the ways to log in that the agent offers.
 func (pe *peer) logins() string {
 	var list []string
 	for _, m := range pe.can.AuthMethods {
-		list = append(list, m.ID+" ("+m.Name+")")
+		list = append(list, core.OneLine(m.ID+" ("+strings.TrimSuffix(m.Name+": "+m.Description, ": ")+")", maxLogin))
 	}
 	if len(list) == 0 {
 		return "nothing: the agent offers no login"

@@ -101,8 +101,8 @@ func (pe *peer) run() {
 		close(drained)
 	}()
 	wg.Go(func() {
-		ctx, stop := context.WithTimeoutCause(context.Background(), pe.pool.r.opt.Patience,
-			fmt.Errorf("no answer within %v", pe.pool.r.opt.Patience))
+		patience := pe.place.patience(pe.pool.r.opt.Patience)
+		ctx, stop := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("no answer within %v", patience))
 		defer stop()
 		if pe.failure = pe.greet(ctx); pe.failure != nil {
 			pe.end("it could not be used", cell.Grace{Interrupt: -1})
@@ -193,6 +193,11 @@ func (pe *peer) launch() error {
 	return nil
 }
 
+// died is the end of a process by itself.
+type died string
+
+func (d died) Error() string { return string(d) }
+
 // blame puts why the process ended in the place of the call that it broke.
 func (pe *peer) blame(err error) error {
 	if !errors.Is(err, jsonrpc.ErrClosed) {
@@ -206,7 +211,7 @@ func (pe *peer) blame(err error) error {
 	}
 	select {
 	case <-pe.proc.Done():
-		return fmt.Errorf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe())
+		return died(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe()))
 	case <-time.After(exitPatience):
 		return err
 	}

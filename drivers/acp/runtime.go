@@ -34,8 +34,8 @@ type Options struct {
 	// Grace is how long an interrupted prompt may take until its process is
 	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
-	// Patience is how long an agent may take to start and to open a session;
-	// 0 means 60 s.
+	// Patience is how long an agent may take to start and to open a session, unless its
+	// options say; 0 means 2 min.
 	Patience time.Duration
 	// Models records what agents say to their models; nil refuses agents that
 	// ask for it.
@@ -87,7 +87,7 @@ func NewRuntime(sup *cell.Supervisor, opt Options) (*Runtime, error) {
 		opt.Grace = 3 * time.Second
 	}
 	if opt.Patience <= 0 {
-		opt.Patience = time.Minute
+		opt.Patience = 2 * time.Minute
 	}
 	if opt.Servers == nil {
 		opt.Servers = func(fleet.Agent, string) ([]acp.McpServer, error) { return nil, nil }
@@ -130,9 +130,12 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		a.place.spec.Env = a.place.lines.Environ(p.spec.Env)
 		a.place.spec.Wall.Reach = a.place.lines.Ports()
 	}
-	a.keep = keeper.New(ctx, rec.Restarts, notify, a.pid, a.retry)
+	a.keep = keeper.New(ctx, &a.mu, rec, notify, a.pid, a.retry)
+	if p.there == nil {
+		a.keep.Depends = func() (string, []string) { return p.spec.Program(), p.kept().Logins() }
+	}
 	a.mu.Lock()
-	a.keep.Greets = p.recall().Session == ""
+	a.keep.Greets = p.recall().Session == "" || rec.Trouble != nil
 	a.keep.Check(p.machine().available())
 	a.mu.Unlock()
 	if rec.Host != "" {

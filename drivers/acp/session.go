@@ -148,7 +148,7 @@ func (s *session) used() bool { return s.prompts.Load() > 0 }
 func (pe *peer) explain(err error) error {
 	var refused *jsonrpc.Error
 	if errors.As(err, &refused) && refused.Code == authRequired {
-		return fmt.Errorf("%w; log it in by hand, or set options.auth to %s", err, pe.logins())
+		return fmt.Errorf("%w%s", err, pe.way())
 	}
 	return pe.blame(err)
 }

@@ -40,6 +40,9 @@ type settings struct {
 	// next task starts it again. "" is 15 minutes for one that can take its
 	// conversation up again, and never for others; "off" is never.
 	IdleStop string `json:"idle_stop,omitempty"`
+	// StartTimeout is how long it may take to greet, and to open a session, in seconds; 0 is
+	// two minutes.
+	StartTimeout int `json:"start_timeout_s,omitzero" allow:"none or 1-3600"`
 	// Fresh begins a new conversation for each task.
 	Fresh bool `json:"fresh,omitzero"`
 	// RecordModels puts a recorder between the agent and its model: what is
@@ -61,6 +64,14 @@ type settings struct {
 	files.Places
 	// Inspect has its requests decided by method and path. Only a worker has any.
 	Inspect bool `json:"inspect,omitzero"`
+}
+
+// patience is how long it may take to start.
+func (s settings) patience(usual time.Duration) time.Duration {
+	if s.StartTimeout == 0 {
+		return usual
+	}
+	return time.Duration(s.StartTimeout) * time.Second
 }
 
 // sleep is how long it may do nothing: 0 as is usual, negative for ever.

@@ -45,6 +45,7 @@ type turn struct {
 
 	mu        sync.Mutex
 	settled   bool // its answer has come
+	acts      bool // it has asked for something
 	pending   int
 	calls     map[string]*call
 	held      int            // bytes in calls
@@ -143,6 +144,13 @@ func (t *turn) text() (text string) {
 	return text
 }
 
+// idle reports whether the agent has done nothing that could have an effect, as far as it tells.
+func (t *turn) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.acts && len(t.calls) == 0
+}
+
 // ask puts a question to the judge and hands the answer to answer, which may
 // not block. Any number may wait, up to keeper.MaxPending; updates go on
 // meanwhile. An answer with the decision "" says that there is none: the turn
@@ -168,6 +176,7 @@ func (t *turn) askNow(e fleet.Event, answer func(fleet.ToolAnswer)) {
 		return
 	}
 	t.pending++
+	t.acts = true
 	t.mu.Unlock()
 	t.hush()
 	t.Helper.Go(func() {

@@ -135,6 +135,12 @@ func pathOf(env map[string]string) string {
 	return defaultPath
 }
 
+// Program is where the command's program is, "" where it is not found.
+func (s *Spec) Program() string {
+	path, _ := find(s.Argv[0], s.Env, s.Dir)
+	return path
+}
+
 // find locates a program as execvp would, in the command's own PATH and
 // directory. Relative entries of PATH are skipped: what runs must not depend
 // on what lies in the working directory.

@@ -106,11 +106,11 @@ func (a *agent) attach(t *turn) (*session, error) {
 	a.Keep.Quiet()
 	if a.Sess == nil {
 		if err := a.launch(t); err != nil {
-			a.Keep.Fail("can't start: " + startError(err).Message)
+			a.Keep.Barred("can't start: ", err)
 			return nil, err
 		}
 		defer func(s *session) { go s.run() }(a.Sess)
-		a.Keep.Tell(fleet.Idle, "")
+		a.Keep.Up()
 	}
 	task := taskLine{Type: "task", TaskID: t.Prompt.TaskID, Message: t.message, URI: t.uri, Traceparent: t.Prompt.Traceparent}
 	earlier := a.Backlog.Take()

@@ -126,7 +126,7 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 		// It knows how to give a result, so its exit is none, whatever the status.
 		out = keeper.Failure("agent_exit", message, true)
 	case exit.Code != 0:
-		out = keeper.Failure("agent_exit", message, false)
+		out = a.gaveUp(message, tail)
 	default:
 		out = task.Outcome{Status: task.Succeeded, Text: tail}
 	}
@@ -134,13 +134,32 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	return t.OnPurpose(out), false
 }
 
+// gaveUp makes the outcome of a turn of a program that failed by its status. For want of a
+// login it did nothing.
+func (a *agent) gaveUp(message, tail string) task.Outcome {
+	login, limit := keeper.Wants(message + " " + tail[max(0, len(tail)-maxSaying):])
+	if !login && !limit {
+		return keeper.Failure("agent_exit", message, false)
+	}
+	a.Mu.Lock()
+	a.Keep.Needs(message, true)
+	a.Mu.Unlock()
+	out := keeper.Failure("agent_login", message, true)
+	out.Unsent = login
+	return out
+}
+
+// maxSaying is how much of the end of its output may say what it lacks.
+const maxSaying = 300
+
 // refused makes the outcome of a turn that no process took.
 func (t *turn) refused(err error) task.Outcome {
-	if out, is := t.Refused(err); is {
-		return out
-	}
-	if errors.Is(err, pipe.ErrFull) {
-		return keeper.Failure("agent_stuck", err.Error(), true)
-	}
-	return failed(startError(err))
+	return t.Refused(err, func(err error) task.Outcome {
+		if errors.Is(err, pipe.ErrFull) {
+			return keeper.Failure("agent_stuck", err.Error(), true)
+		}
+		e := startError(err)
+		e.Retryable = true // when it can be started
+		return failed(e)
+	})
 }

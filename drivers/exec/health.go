@@ -37,7 +37,7 @@ func (a *agent) retry() {
 		return
 	}
 	if err := a.launch(nil); err != nil {
-		a.Keep.Fail("can't restart: " + err.Error())
+		a.Keep.Barred("can't restart: ", err)
 		return
 	}
 	a.Keep.Tell(fleet.Starting, "")
@@ -47,7 +47,7 @@ func (a *agent) retry() {
 		a.Mu.Lock()
 		defer a.Mu.Unlock()
 		if a.Sess == s && !s.Proc.Ended() && !s.Ending {
-			a.Keep.Tell(fleet.Idle, "")
+			a.Keep.Up()
 		}
 	})
 }
@@ -69,7 +69,7 @@ func (a *agent) over(s *session, t *turn) {
 		a.Keep.Tell(fleet.Idle, "")
 	case crash && (t != nil || lasting):
 		a.lasting, a.Crashed = lasting, true
-		a.Keep.Fail(fmt.Sprintf("process %d %s", s.Proc.PID(), exit.Describe()))
+		a.Keep.Fail(fmt.Sprintf("process %d %s", s.Proc.PID(), exit.Describe()), true)
 	default:
 		a.lasting = a.lasting && exit.Code != 0
 		a.Keep.Tell(fleet.Idle, "")

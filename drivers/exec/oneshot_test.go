@@ -87,8 +87,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	h := expect.Of(r.Open(context.Background(), fleet.Agent{Name: "a", TenantID: "t_test", Command: []string{path}}, w.notify))(t)
 	defer h.Close()
 	l := w.last()
-	expect.True(t, l.Status == fleet.Offline && strings.Contains(l.Reason, path), "health %+v, want offline naming the program", l)
-	expect.Await(t, "many failures make it failed", func() bool { return w.seen(fleet.Failed, "5 times") })
+	expect.True(t, l.Status == fleet.Failed && l.Trouble != nil && strings.Contains(l.Reason, path), "health %+v, want failed naming the program", l)
 	expect.No(t, os.WriteFile(path, []byte("#!/bin/sh\necho hi\n"), 0o700))
 	expect.Await(t, "it is idle", func() bool { return w.last().Status == fleet.Idle })
 	out := ask(t, h, w.prompt("go"))
@@ -96,7 +95,7 @@ func TestAMissingProgramShowsAndHealsWhenItComes(t *testing.T) {
 	expect.No(t, os.Remove(path))
 	out = ask(t, h, w.prompt("go"))
 	expect.True(t, out.Status == task.Failed && out.Error.Code == "not_found", "outcome %s %+v, want not_found", out.Status, out.Error)
-	expect.Await(t, "it is offline", func() bool { return w.last().Status == fleet.Offline })
+	expect.Await(t, "it is failed", func() bool { return w.last().Status == fleet.Failed })
 }
 
 func TestCheckNamesTheFieldOfAnAgent(t *testing.T) {

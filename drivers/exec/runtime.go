@@ -187,7 +187,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err := h.record(models); err != nil {
 		return nil, err
 	}
-	h.Open(ctx, a.Restarts, notify, keeper.Ways{Retry: h.retry, Anew: func() { h.lasting = false }, Shut: h.Close})
+	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry, Anew: func() { h.lasting = false }, Shut: h.Close})
 	return h, nil
 }
 

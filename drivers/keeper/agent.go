@@ -61,9 +61,12 @@ type Ways struct {
 }
 
 // Open begins to report the agent's state, and has it closed at the end of life.
-func (a *Agent[S, T]) Open(life context.Context, restarts int, notify func(fleet.Health), ways Ways) {
+func (a *Agent[S, T]) Open(life context.Context, rec fleet.Agent, notify func(fleet.Health), ways Ways) {
 	a.ways = ways
-	a.Keep = New(life, restarts, notify, a.PID, ways.Retry)
+	a.Keep = New(life, &a.Mu, rec, notify, a.PID, ways.Retry)
+	if a.Host == "" {
+		a.Keep.Depends = func() (string, []string) { return a.Spec.Program(), a.Home.Logins() }
+	}
 	a.Mu.Lock()
 	a.Keep.Check(a.Available())
 	a.Mu.Unlock()
@@ -177,16 +180,19 @@ func (a *Agent[S, T]) Await(t *Turn, ready func() (wait <-chan struct{}, limit <
 	}
 }
 
-// Refused is the outcome of a turn that no process took because it, or its agent, ended
-// before; is is false for another reason.
-func (t *Turn) Refused(err error) (out task.Outcome, is bool) {
+// Refused is the outcome of a turn that no process took: because it, or its agent, ended
+// before, or else what other says of the error.
+func (t *Turn) Refused(err error, other func(error) task.Outcome) (out task.Outcome) {
 	switch {
 	case t.Ending() != Running:
-		return t.OnPurpose(Failure("cancelled", "", false)), true
+		out = t.OnPurpose(Failure("cancelled", "", false))
 	case errors.Is(err, ErrStopped):
-		return Failure("agent_closed", "the agent was closed before the task began", true), true
+		out = Failure("agent_closed", "the agent was closed before the task began", true)
+	default:
+		out = other(err)
 	}
-	return out, false
+	out.Unsent = true
+	return out
 }
 
 // Left takes leave of a process that has ended with nothing left of it; Mu is held. Told
@@ -200,7 +206,7 @@ func (a *Agent[S, T]) Left(s S) (told bool) {
 		return false
 	}
 	if s.Base().Exit.Duration >= SoundAfter {
-		a.Keep.Well()
+		a.Keep.Sound()
 	}
 	return true
 }

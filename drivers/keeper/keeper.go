@@ -4,7 +4,6 @@
 package keeper
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -17,8 +16,7 @@ import (
 
 const (
 	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = 30 * time.Second
-	// manyFailures in a row make an agent failed instead of offline.
+	// manyFailures in a row are one that somebody has to mend.
 	manyFailures = 5
 	// maxReason is the longest reason of a state, in bytes.
 	maxReason = 500
@@ -38,24 +36,29 @@ type Keeper struct {
 
 	Stopped  bool // prompts are refused until a restart
 	Restarts int
-	Lacks    string // layers of the wall that the process goes without
-	Said     string // what a process wrote last that can't be used
-	Trouble  string // what is wrong although it takes prompts
-	Greets   bool   // it is idle only once Retry has brought it up
+	Lacks    string                                   // layers of the wall that the process goes without
+	Said     string                                   // what a process wrote last that can't be used
+	Greets   bool                                     // it is idle only once Retry has brought it up
+	Depends  func() (program string, logins []string) // the files here that a start depends on; nil of an agent on a host
 
 	offers *fleet.Offers // what its program can be set to, nil for unknown
 	last   fleet.Health  // that was reported
 
+	lock     sync.Locker // its owner's
 	closed   chan struct{}
-	paused   chan struct{} // nil while not paused
-	failures int           // in a row
-	timer    *time.Timer   // the next try after a failure
-	due      bool          // that try waits for Resume
+	paused   chan struct{}  // nil while not paused
+	trouble  *fleet.Trouble // that somebody has to mend; never modified
+	failures int            // in a row
+	timer    *time.Timer    // the next try after a failure
+	due      bool           // that try waits for Resume
 }
 
-// New makes the keeper of an agent that has just been opened.
-func New(life context.Context, restarts int, notify func(fleet.Health), pid func() int, retry func()) Keeper {
-	return Keeper{Notify: notify, Life: life, PID: pid, Retry: retry, Restarts: restarts, closed: make(chan struct{})}
+// New makes the keeper of an agent that has just been opened, under its owner's lock.
+func New(life context.Context, lock sync.Locker, a fleet.Agent, notify func(fleet.Health), pid func() int, retry func()) Keeper {
+	return Keeper{
+		Notify: notify, Life: life, PID: pid, Retry: retry, Restarts: a.Restarts,
+		lock: lock, trouble: a.Trouble, closed: make(chan struct{}),
+	}
 }
 
 // Tell reports a state.
@@ -63,11 +66,8 @@ func (k *Keeper) Tell(status fleet.AgentStatus, reason string) {
 	if k.Over() {
 		return
 	}
-	h := fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks, Offers: k.offers}
-	switch status {
-	case fleet.Idle:
-		h.Reason = core.ClipTo(cmp.Or(reason, k.Trouble), maxReason)
-	case fleet.Offline, fleet.Failed:
+	h := fleet.Health{Status: status, Reason: core.ClipTo(reason, maxReason), PID: k.PID(), Restarts: k.Restarts, Lacks: k.Lacks, Offers: k.offers, Trouble: k.trouble}
+	if status == fleet.Offline || status == fleet.Failed {
 		h.Said = k.Said
 	}
 	k.last = h
@@ -140,7 +140,12 @@ func (k *Keeper) Restart(lock sync.Locker, end, anew func() error) error {
 	lock.Lock()
 	defer lock.Unlock()
 	k.Stopped = false
-	k.Well()
+	k.Sound()
+	if k.trouble != nil { // it is told until it is mended
+		t := *k.trouble
+		t.Tries, t.NextAt = 0, time.Time{}
+		k.trouble = &t
+	}
 	k.Resume()
 	k.Quiet()
 	k.Check(anew())
@@ -152,12 +157,14 @@ func (k *Keeper) Restart(lock sync.Locker, end, anew func() error) error {
 func (k *Keeper) Check(err error) {
 	switch {
 	case err != nil:
-		k.Fail(err.Error())
+		k.Barred("", err)
+	case k.Rests():
+		k.rest()
 	case k.Greets:
 		k.Tell(fleet.Starting, "")
 		k.Later(0, k.Retry)
 	default:
-		k.Tell(fleet.Idle, "")
+		k.Up()
 	}
 }
 
@@ -166,30 +173,32 @@ func (k *Keeper) Linked(why error, available func() error) {
 	if k.Stopped || k.Over() || k.paused != nil {
 		return
 	}
-	if k.Well(); why == nil {
+	if k.Sound(); why == nil {
 		k.Quiet()
 		why = available()
 	}
 	k.Check(why)
 }
 
-// Fail reports a failure and plans the next try, later each time.
-func (k *Keeper) Fail(reason string) {
-	k.failures++
-	status := fleet.Offline
-	if k.failures >= manyFailures {
-		status = fleet.Failed
-		reason = fmt.Sprintf("%s (failed %d times in a row; trying on)", core.ClipTo(reason, maxReason-60), k.failures)
+// Sound ends a row of failures that may pass.
+func (k *Keeper) Sound() { k.failures = 0 }
+
+// Up says that the agent's process can be used. Only a prompt mends what a prompt found.
+func (k *Keeper) Up() {
+	if k.trouble != nil && !k.trouble.Prompted {
+		k.trouble = nil
 	}
-	k.Tell(status, reason)
-	if k.Stopped || k.Over() {
-		return
-	}
-	k.Later(core.Backoff(k.failures-1, firstBackoff, lastBackoff), k.Retry)
+	k.Tell(fleet.Idle, "")
 }
 
-// Well ends a row of failures.
-func (k *Keeper) Well() { k.failures = 0 }
+// Well says that the agent works.
+func (k *Keeper) Well() {
+	if k.Sound(); k.trouble != nil {
+		if k.trouble = nil; k.last.Status == fleet.Idle {
+			k.Tell(fleet.Idle, "")
+		}
+	}
+}
 
 // Later plans one call; it takes the place of what was planned before.
 func (k *Keeper) Later(d time.Duration, act func()) {

@@ -47,7 +47,7 @@ func (a *agent) launch(parent string) error {
 		spec.Terminal = &cell.Size{Cols: a.size.Cols, Rows: a.size.Rows}
 	})
 	if err != nil {
-		a.Keep.Fail("can't start: " + err.Error())
+		a.Keep.Barred("can't start: ", err)
 		return err
 	}
 	from := uint64(0)
@@ -57,7 +57,7 @@ func (a *agent) launch(parent string) error {
 	a.Sess = newSession(a, run, from)
 	a.shown = a.Sess
 	go a.Sess.run()
-	a.Keep.Tell(fleet.Idle, "")
+	a.Keep.Up()
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (a *agent) over(s *session) {
 	// signal that nobody sent, say that something is wrong.
 	if !asked && (exit.Signal != 0 || exit.Code != 0 && exit.Duration < settleTime) {
 		a.Crashed = true
-		a.Keep.Fail(fmt.Sprintf("process %d %s", s.Proc.PID(), exit.Describe()))
+		a.Keep.Fail(fmt.Sprintf("process %d %s", s.Proc.PID(), exit.Describe()), true)
 		return
 	}
 	a.Keep.Tell(fleet.Idle, "")

@@ -69,7 +69,7 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		Local: r.Local, Host: a.Host, There: keeper.Hosted{Whole: true}, Spec: spec, Home: kept,
 		End: cell.Grace{Interrupt: -1, Terminate: time.Second}, // who sits at a terminal hangs up
 	}
-	h.Open(ctx, a.Restarts, notify, keeper.Ways{Retry: h.retry, Shut: h.Close})
+	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry, Shut: h.Close})
 	return h, nil
 }
 

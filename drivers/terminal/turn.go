@@ -240,8 +240,5 @@ func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 
 // refused makes the outcome of a turn that no program took.
 func (t *turn) refused(err error) task.Outcome {
-	if out, is := t.Refused(err); is {
-		return out
-	}
-	return keeper.Failure("start_failed", err.Error(), false)
+	return t.Refused(err, func(err error) task.Outcome { return keeper.Failure("start_failed", err.Error(), false) })
 }

@@ -247,6 +247,7 @@ func (a *acts) started() {
 type Now struct {
 	Agent  Agent
 	TaskID string // that it works on, "" for none
+	Starts bool   // its program is not up yet
 	Calls  []Call // of that task, which run as far as the agent has told, the newest first; at most 100
 }
 
@@ -256,7 +257,7 @@ func (f *Fleet) Now(tenant, name string) (Now, bool) {
 	if m == nil {
 		return Now{}, false
 	}
-	now := Now{Agent: *m.rec.Load()}
+	now := Now{Agent: *m.rec.Load(), Starts: m.look().health.Status == Starting}
 	if _, r := m.now(); r != nil {
 		now.TaskID, now.Calls = r.job.Task.TaskID, r.acts.running()
 	}

@@ -74,6 +74,7 @@ type Agent struct {
 	Waiting   string       `json:"waiting,omitempty"`   // approval id it waits for, the oldest
 	Asked     []string     `json:"asked,omitempty"`     // the others, oldest first
 	Stuck     *Stuck       `json:"stuck,omitempty"`     // why it seems to get nowhere
+	Trouble   *Trouble     `json:"trouble,omitempty"`   // why it can't work
 	PID       int          `json:"pid,omitzero"`
 	Restarts  int          `json:"restarts,omitzero"`
 	Lacks     string       `json:"lacks,omitempty"` // layers of the wall that its newest process went without
@@ -127,7 +128,7 @@ func (a *Agent) answered(approval string) bool {
 // waiting for you, stuck, pausing, paused, offline, failed.
 func (a Agent) State() string {
 	switch {
-	case a.Waiting != "" || a.Attention != "":
+	case a.Waiting != "" || a.Attention != "" || a.Trouble != nil && !a.Stopped && a.Status != Idle && a.Status != Busy:
 		return "waiting for you"
 	case a.Pausing:
 		return "pausing"

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,6 +40,7 @@ type moment struct {
 	opening  int       // counts openings: reports of an older one are dropped
 	openAt   time.Time // not before: back-off after a failure
 	openWait time.Duration
+	poked    bool       // somebody wants it, so that it is tried again
 	gone     bool       // being deleted, or the engine closes: nothing new starts
 	watched  bool       // a supervisor is there, of an engine that keeps this agent going
 	queue    []*Message // what waits for it, the next first; replaced, never modified
@@ -53,7 +55,7 @@ func (f *roster) newMember(a *Agent) *member {
 	m := &member{
 		tenant: a.TenantID, name: a.Name, wake: f.opt.Swarm.Wake,
 		bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), offer: make(chan struct{}, 1),
-		done: make(chan struct{}), moment: moment{health: Health{Status: Starting}, stale: true},
+		done: make(chan struct{}), moment: moment{health: Health{Status: Starting, Trouble: a.Trouble}, stale: true},
 	}
 	m.rec.Store(a)
 	return m
@@ -84,7 +86,7 @@ func (m *member) status(a *Agent) (AgentStatus, string) {
 	case a.TaskID != "":
 		return Busy, ""
 	}
-	return h.Status, core.ClipTo(h.Reason, maxReason)
+	return h.Status, core.ClipTo(cmp.Or(h.Reason, h.Trouble.reason()), maxReason)
 }
 
 // report takes a change of health from the runtime. It never blocks: only the
@@ -109,6 +111,14 @@ func (m *member) renew() {
 }
 
 func (m *member) ring() { ring(m.bell) }
+
+// poke has an agent tried again that has a trouble, as an operator wants it for something.
+func (m *member) poke(by core.Caller) {
+	if a := m.rec.Load(); a.Trouble != nil && !a.Stopped && by.Kind == core.Operator {
+		m.Change(func() { m.poked = true })
+		m.ring()
+	}
+}
 
 // ring fills a one-slot bell.
 func ring(bell chan struct{}) {

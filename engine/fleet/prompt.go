@@ -164,6 +164,7 @@ func (f *Fleet) AssignWhenReady(ctx context.Context, by core.Caller, name, messa
 	if err != nil {
 		return task.Task{}, err
 	}
+	m.poke(by)
 	select { // one assignment at a time, or two could both find it idle
 	case m.offer <- struct{}{}:
 		defer m.offered()

@@ -108,6 +108,8 @@ type Health struct {
 	// WorkspaceID is the runtime's own id of where the agent works; "" leaves
 	// the one that was made up.
 	WorkspaceID string
+	// Trouble is why it can't work until somebody does something; nil for nothing.
+	Trouble *Trouble
 	// Offers is what its program can be set to; nil leaves what was known.
 	Offers *Offers
 }

@@ -92,7 +92,7 @@ func (f *Fleet) reopen(ctx context.Context, m *member) {
 			old, m.stale, m.handle = m.handle, false, nil
 			m.opening++
 			turn = m.opening
-			m.health = Health{Status: Starting, Restarts: m.health.Restarts}
+			m.health = Health{Status: Starting, Restarts: m.health.Restarts, Trouble: m.rec.Load().Trouble}
 		}
 	})
 	if turn == 0 {
@@ -119,7 +119,7 @@ func (f *Fleet) reopen(ctx context.Context, m *member) {
 			m.stale, m.openAt = true, time.Now().Add(m.openWait)
 		})
 		time.AfterFunc(m.openWait, m.ring)
-		m.report(turn, Health{Status: Failed, Reason: "can't open: " + err.Error()})
+		m.report(turn, Health{Status: Failed, Reason: "can't open: " + err.Error(), Trouble: a.Trouble})
 		return
 	}
 	m.Change(func() { m.handle, m.held, m.unsure, m.openWait = h, false, false, 0 })
@@ -133,7 +133,14 @@ func (f *Fleet) settle(ctx context.Context, m *member) error {
 	a := m.rec.Load()
 	m.reason(byOperator, a.Pausing || a.Paused)
 	var held error
-	if h, _ := m.now(); h != nil {
+	if h, r := m.now(); h != nil {
+		poked := false
+		m.Change(func() { poked, m.poked = m.poked && r == nil, false })
+		if poked {
+			if err := h.Restart(ctx); err != nil {
+				return fmt.Errorf("try agent %s again: %w", m.name, err)
+			}
+		}
 		try, stop := context.WithTimeout(ctx, ackLimit)
 		held = m.applyHolds(try)
 		stop()
@@ -217,6 +224,10 @@ func (f *Fleet) keepHealth(ctx context.Context, m *member) error {
 		if h.Offers != nil {
 			a.Offers = h.Offers
 		}
+		if a.Trouble != nil { // it was told of before
+			detail["since"] = a.Trouble.Since
+		}
+		a.Trouble = h.Trouble
 		a.PID, a.Restarts, a.Said = h.PID, h.Restarts, core.ClipTo(h.Said, maxReason)
 		if h.WorkspaceID != "" {
 			a.WorkspaceID = core.ClipTo(h.WorkspaceID, maxCall)
@@ -233,7 +244,7 @@ func (m *member) news(a *Agent) (Health, bool) {
 	if a.Stopped {
 		h.PID = 0
 	}
-	return h, h.Status != a.Status || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts || core.ClipTo(h.Said, maxReason) != a.Said ||
+	return h, h.Status != a.Status || !h.Trouble.same(a.Trouble) || h.Reason != a.Reason || h.PID != a.PID || h.Restarts != a.Restarts || core.ClipTo(h.Said, maxReason) != a.Said ||
 		h.Offers != nil && !h.Offers.same(a.Offers) ||
 		h.WorkspaceID != "" && core.ClipTo(h.WorkspaceID, maxCall) != a.WorkspaceID
 }

@@ -51,6 +51,7 @@ func (f *Fleet) Tell(ctx context.Context, by core.Caller, name, text, uri string
 	if err != nil {
 		return Told{}, err
 	}
+	m.poke(by)
 	if out, done, err := f.tellIdle(ctx, by, m, text, uri); done || err != nil {
 		return out, err
 	}

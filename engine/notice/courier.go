@@ -182,14 +182,15 @@ func (c *courier) read(ctx context.Context, e *audit.Event) (*audit.Payload, *ju
 	}
 	if e.EventType == "agent.status" && c.trouble && !c.asked(e.EventType) {
 		var d struct {
-			To string `json:"to"`
+			To    string `json:"to"`
+			Since string `json:"since"` // of a trouble that was told before
 		}
 		_ = core.DecodeStored(p.Detail, &d) // one without is no trouble
 		var st struct {
 			Stopped bool `json:"stopped"`
 		}
 		_ = core.DecodeStored(p.State, &st)
-		if st.Stopped || d.To != "failed" && d.To != "offline" {
+		if st.Stopped || d.Since != "" || d.To != "failed" && d.To != "offline" {
 			return nil, nil, false
 		}
 	}

@@ -153,24 +153,32 @@ func (h Home) copyFile(home *os.Root, from, to string, perm fs.FileMode) error {
 	return nil
 }
 
+// Logins are where the logins that go into the home come from; none where the engine's user
+// has no home.
+func (h *Home) Logins() (all []string) {
+	mine, err := os.UserHomeDir()
+	if h == nil || err != nil {
+		return nil
+	}
+	for _, path := range h.Login {
+		all = append(all, filepath.Join(mine, strings.TrimPrefix(path, "~/")))
+	}
+	return all
+}
+
 // copyLogin brings the login in the agent's home up to date. What the engine's
 // user does not have is left out; the agent says what it misses.
 func (h Home) copyLogin() error {
 	if len(h.Login) == 0 {
 		return nil
 	}
-	mine, err := os.UserHomeDir()
-	if err != nil {
-		return err
-	}
 	home, err := os.OpenRoot(h.Path)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
-	for _, path := range h.Login {
-		rel := strings.TrimPrefix(path, "~/")
-		from := filepath.Join(mine, rel)
+	for i, from := range h.Logins() {
+		rel := strings.TrimPrefix(h.Login[i], "~/")
 		if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
