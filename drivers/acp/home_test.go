@@ -121,8 +121,8 @@ func TestAUserThatCantEnterTheDirectoryIsToldSo(t *testing.T) {
 	a := fakeAgent(t, traits{}, settings{User: "65534"})
 	a.Dir = t.TempDir() // below a directory that is closed to others
 	s := open(t, newRuntime(t, Options{}), a)
-	out := s.ends(task.Failed, "invalid_input", "say hello")
+	out := s.ends(task.Failed, "agent_start", "say hello")
 	expect.Has(t, out.Error.Message, "user 65534 can't enter ", "message")
 	h := s.now()
-	expect.True(t, h.Status == fleet.Offline, "health %+v", h)
+	expect.True(t, h.Status == fleet.Failed, "health %+v", h)
 }
