@@ -121,9 +121,9 @@ func (a *agent) failed(what string, err error) {
 		return
 	}
 	reason := what + startReason(err)
-	if login, limit := keeper.Wants(a.keep.Said); login || limit {
+	if code, says := keeper.Lacking(a.keep.Said); code != "" {
 		lines := strings.Split(a.keep.Said, "\n")
-		a.keep.Needs(reason+": "+lines[len(lines)-1], false)
+		a.keep.Needs(says+reason+": "+lines[len(lines)-1], false)
 		return
 	}
 	a.keep.Fail(reason, false)

@@ -123,8 +123,8 @@ func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
 	return p, err
 }
 
-// kept is the HOME.
-func (p place) kept() *home.Home {
+// house is the HOME.
+func (p place) house() *home.Home {
 	return &home.Home{Options: p.Options, Path: p.home, Tmp: p.spec.Wall.Tmp, User: p.spec.User, Own: p.own}
 }
 
@@ -133,7 +133,7 @@ func (p place) furnish() error {
 	if p.home == "" {
 		return nil
 	}
-	h := p.kept()
+	h := p.house()
 	if err := h.Furnish(); err != nil {
 		return err
 	}

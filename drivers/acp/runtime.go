@@ -132,7 +132,7 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 	}
 	a.keep = keeper.New(ctx, &a.mu, rec, notify, a.pid, a.retry)
 	if p.there == nil {
-		a.keep.Depends = func() (string, []string) { return p.spec.Program(), p.kept().Logins() }
+		a.keep.Depends = func() (string, []string) { return p.spec.Program(), p.house().Logins() }
 	}
 	a.mu.Lock()
 	a.keep.Greets = p.recall().Session == "" || rec.Trouble != nil

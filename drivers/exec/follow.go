@@ -95,7 +95,7 @@ func (a *agent) finished(t *turn, s *session) task.Outcome {
 // exited makes the outcome of a turn whose process ended without a result.
 func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	a.Mu.Lock()
-	if s.Exit.Code == 0 {
+	if s.Exit.Code == 0 && a.wire == nil {
 		a.Keep.Well()
 	}
 	a.Mu.Unlock()
@@ -126,7 +126,7 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 		// It knows how to give a result, so its exit is none, whatever the status.
 		out = keeper.Failure("agent_exit", message, true)
 	case exit.Code != 0:
-		out = a.gaveUp(message, tail)
+		out = a.gaveUp(message)
 	default:
 		out = task.Outcome{Status: task.Succeeded, Text: tail}
 	}
@@ -134,23 +134,18 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	return t.OnPurpose(out), false
 }
 
-// gaveUp makes the outcome of a turn of a program that failed by its status. For want of a
-// login it did nothing.
-func (a *agent) gaveUp(message, tail string) task.Outcome {
-	login, limit := keeper.Wants(message + " " + tail[max(0, len(tail)-maxSaying):])
-	if !login && !limit {
+// gaveUp makes the outcome of a turn of a program that failed by its status. One that says
+// that it lacks a login may have worked until then.
+func (a *agent) gaveUp(message string) task.Outcome {
+	code, says := keeper.Lacking(message)
+	if code == "" {
 		return keeper.Failure("agent_exit", message, false)
 	}
 	a.Mu.Lock()
-	a.Keep.Needs(message, true)
+	a.Keep.Needs(says+message, true)
 	a.Mu.Unlock()
-	out := keeper.Failure("agent_login", message, true)
-	out.Unsent = login
-	return out
+	return keeper.Failure(code, says+message, true)
 }
-
-// maxSaying is how much of the end of its output may say what it lacks.
-const maxSaying = 300
 
 // refused makes the outcome of a turn that no process took.
 func (t *turn) refused(err error) task.Outcome {

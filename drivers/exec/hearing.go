@@ -34,6 +34,7 @@ type hearing struct {
 	mu        sync.Mutex
 	doc       [2]*bytes.Buffer // of a document of several lines, by stream; nil outside of one
 	begun     bool             // it has begun, or taken up, a conversation
+	acts      bool             // it has made a call
 	talk      conversation
 	pieces    strings.Builder // of the message under way
 	final     string          // the last message
@@ -165,9 +166,17 @@ func (h *hearing) flush() {
 	}
 }
 
+// didAct reports whether it has made a call.
+func (h *hearing) didAct() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.acts
+}
+
 // call takes a call that has begun, and that nobody was asked about.
 func (h *hearing) call(id, tool, about string, args core.Raw) {
 	h.flush()
+	h.acts = true
 	e := fleet.Event{Type: "tool_call", CallID: h.prefix + id, Tool: tool, Text: core.ClipTo(about, 4096), Args: args}
 	if len(h.open) < maxOpenCalls {
 		h.open[id] = e

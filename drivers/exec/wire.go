@@ -3,7 +3,6 @@ package exec
 import (
 	"cmp"
 	"regexp"
-	"slices"
 	"strings"
 
 	"swarmdeck/drivers/cell"
@@ -87,13 +86,12 @@ func (a *agent) said(t *turn, s *session) (out task.Outcome, again bool) {
 	if !a.fresh {
 		keeper.Remember(a.memory, a.talk)
 	}
-	trouble := ""
-	if out.Error != nil && slices.ContainsFunc(failures, func(f failure) bool { return f.code == out.Error.Code }) {
-		trouble = out.Error.Message
-	}
-	if running && !lost && trouble != a.Keep.Trouble {
-		a.Keep.Trouble = trouble
-		a.Keep.Tell(fleet.Idle, "")
+	switch {
+	case running && out.Error == nil:
+		a.Keep.Well()
+	case running && out.Error.Retryable && (out.Error.Code == "agent_login" || out.Error.Code == "agent_limit"):
+		out.Unsent = !h.didAct()
+		a.Keep.Needs(out.Error.Message, true)
 	}
 	a.Mu.Unlock()
 	if lost {
@@ -114,30 +112,14 @@ func (a *agent) said(t *turn, s *session) (out task.Outcome, again bool) {
 	return out, t.emit(fleet.Event{Type: "prompt", Text: more.Text})
 }
 
-// failure is a kind of failure that somebody has to do something about.
-type failure struct {
-	code, says string
-	words      []string // of the reasons that programs give, in lower case
-}
-
-// failures is constant. The first that fits counts.
-var failures = []failure{
-	{"agent_limit", "the agent is at a limit: ", []string{
-		"usage limit", "rate limit", "rate_limit", "too many requests", "quota", "credit", "billing", "payment required", "max_turns", "max_budget",
-	}},
-	{"agent_login", "the agent needs a login: ", []string{
-		"unauthorized", "forbidden", "authenticat", "api key", "api_key", "auth method", "logged in", "log in", "login",
-	}},
-}
-
 // failedFor makes the outcome of a turn of which the program told that it failed, or that
 // ended with this reason. code is for those of no kind of their own.
 func failedFor(code, hint, reason string) task.Outcome {
-	lower := strings.ToLower(hint + " " + reason)
-	for _, f := range failures {
-		if slices.ContainsFunc(f.words, func(word string) bool { return strings.Contains(lower, word) }) {
-			return keeper.Failure(f.code, f.says+reason, false)
-		}
+	if lacks, says := keeper.Lacking(hint + " " + reason); lacks != "" {
+		return keeper.Failure(lacks, says+reason, true)
+	}
+	if strings.Contains(hint+reason, "max_turns") || strings.Contains(hint+reason, "max_budget") { // of this turn alone
+		return keeper.Failure("agent_limit", "the agent is at a limit: "+reason, false)
 	}
 	return keeper.Failure(code, reason, false)
 }

@@ -3,6 +3,8 @@ package keeper
 import (
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -113,14 +115,30 @@ func changed(since time.Time, paths ...string) bool {
 	return false
 }
 
-// What programs say that lack a login, or may use their model no more.
-var (
-	noLogin = core.Pattern(`(?i)\b(log ?in|logged in|login|authenticat\w*|unauthorized|api[ _-]?key|credentials?|401)\b`)
-	atLimit = core.Pattern(`(?i)\b(usage limit|rate limit|quota|credits?|billing|429|402)\b`)
-)
+// lack is a kind of failure that somebody has to do something about.
+type lack struct {
+	code, says string
+	words      []string // of the reasons that programs give, in lower case
+}
 
-// Wants reports whether a program that failed lacks a login by what it said last, or may use
-// its model no more: then it may have worked until then.
-func Wants(said string) (login, limit bool) {
-	return noLogin().MatchString(said), atLimit().MatchString(said)
+// lacks is constant. The first that fits counts.
+var lacks = []lack{
+	{"agent_limit", "the agent is at a limit: ", []string{
+		"usage limit", "rate limit", "rate_limit", "too many requests", "quota", "credit", "billing", "payment required",
+	}},
+	{"agent_login", "the agent needs a login: ", []string{
+		"unauthorized", "forbidden", "authenticat", "api key", "api_key", "auth method", "logged in", "log in", "login",
+	}},
+}
+
+// Lacking is the code of what a program that failed lacks, by what it said last, and how to
+// say it; "" for nothing that is known.
+func Lacking(said string) (code, says string) {
+	said = strings.ToLower(said)
+	for _, l := range lacks {
+		if slices.ContainsFunc(l.words, func(word string) bool { return strings.Contains(said, word) }) {
+			return l.code, l.says
+		}
+	}
+	return "", ""
 }
