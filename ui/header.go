@@ -70,17 +70,22 @@ func stateColumn(s *view.Snapshot, word, task, agent string) int {
 func (m *Model) header(c *screen.Canvas) {
 	w := c.W()
 	c.Fill(screen.Rect{X: 0, Y: 0, W: w, H: 1}, screen.Header, ' ')
-	x := c.Text(1, 0, screen.Header, m.tenant)
-	if s := m.sessionText(); s != "" {
-		x = c.Text(x, 0, screen.Header, " "+string(c.Glyphs().Separator)+" "+s)
+	var where []string
+	if len(m.snap.Tenants) > 1 {
+		where = append(where, m.tenant)
 	}
+	if s := m.sessionText(); s != "" {
+		where = append(where, s)
+	}
+	x := c.Text(1, 0, screen.Header, strings.Join(where, " "+string(c.Glyphs().Separator)+" "))
 	right := w
 	if n := len(m.queue()); n > 0 {
 		text := fmt.Sprintf(" %s %d need you ", screen.Waiting.Glyph(c.Glyphs()), n)
 		right = m.headRight(c, right, screen.HeaderHot, text)
 	}
 	if len(m.snap.Troubles) > 0 {
-		right = m.headRight(c, right, screen.Danger, " degraded ")
+		t := m.snap.Troubles[0]
+		right = m.headRight(c, right, screen.Danger, " degraded: "+term.Cut(term.Clean(t.Component+": "+t.Reason), max(0, w/4))+" ")
 	}
 	if m.opt.ReadOnly {
 		right = m.headRight(c, right, screen.HeaderHot, " read-only ")

@@ -12,7 +12,7 @@ func TestADegradedTenantIsSaidInTheHeader(t *testing.T) {
 	r.change(func() {
 		r.w.troubles = []health.Trouble{{Tenant: tenant, Component: "swarm", About: "session s_1", Reason: "cut short"}}
 	})
-	r.has(" degraded ")
+	r.has(" degraded: swarm: ")
 	r.change(func() { r.w.troubles = nil })
 	r.lacks("degraded")
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
@@ -86,11 +88,8 @@ func quote(word string) string {
 	if len(word) > 4*maxTitle {
 		word = word[:4*maxTitle] // the title is cut shorter anyway
 	}
-	plain := word != "" && strings.IndexFunc(word, func(r rune) bool {
-		return !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-+=.,:/@%", r))
-	}) < 0
-	if plain {
-		return word
+	if quoted, err := syntax.Quote(word, syntax.LangBash); err == nil {
+		return quoted
 	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	return core.Quote(word) // it has what no shell takes
 }

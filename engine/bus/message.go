@@ -101,9 +101,9 @@ func (m *Message) expired(now time.Time) bool { return !now.Before(m.ExpiresAt()
 
 // Bounds and defaults of a message (model 3).
 const (
-	MaxPayload      = 256 << 10 // bytes of JSON
-	DefaultTTL      = 60        // seconds
-	MaxTTL          = 3600      // seconds
+	MaxPayload      = 1 << 20 // bytes of JSON, as of a task's input
+	DefaultTTL      = 60      // seconds
+	MaxTTL          = 3600    // seconds
 	DefaultPriority = 5
 	LowestPriority  = 10
 )

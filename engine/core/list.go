@@ -66,9 +66,11 @@ func (f Filter) Finds(texts ...string) bool {
 	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
 }
 
-// Wants says whether a field of a filter lets a value pass: it names none, or
-// that one.
-func Wants(field, value string) bool { return field == "" || field == value }
+// Wants says whether a field of a filter lets a value pass: it names none, or that one,
+// or it among others with commas between.
+func Wants(field, value string) bool {
+	return field == "" || field == value || strings.Contains(field, ",") && slices.Contains(strings.Split(field, ","), value)
+}
 
 // Span is the half-open range of n things, counted from 0, that are within the
 // filter's times; at is when one was made, later for each.

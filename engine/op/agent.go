@@ -108,13 +108,14 @@ func agentDelete() *Op {
 		Tool:   Tool{Name: "delete_agent", About: "Delete an agent in any state: its task is cancelled, its processes end."},
 		Long:   "Delete an agent in any state: its task is cancelled, its processes end. Its tree goes with it: where that holds work\nwhich was not taken over, the agent stays, unless --discard says that the work may be lost.",
 		Params: []*Param{sure(&yes), flag(&discard, "discard", "lose the work in its tree that was not taken over")},
-		Check: func(*Call) error {
-			if !yes {
-				return usage("yes", "agent delete: this can't be undone; say --yes to delete it")
-			}
-			return nil
-		},
 	}, arg("NAME", "agent"), func(ctx context.Context, c *Call, name string) (gone DeletedAgent, err error) {
+		if !yes {
+			lost := ""
+			if err := c.Trees.MayLeave(ctx, c.By.Tenant, name); err != nil {
+				lost = " --discard, which loses what was not taken over (" + core.AsError(err).Message + ")"
+			}
+			return gone, usage("yes", "agent delete: this can't be undone; say --yes%s to delete it", lost)
+		}
 		if gone.Agent, err = c.Fleet.Agent(ctx, c.By.Tenant, name); err == nil && !discard {
 			err = c.Trees.MayLeave(ctx, c.By.Tenant, name)
 		}

@@ -62,7 +62,7 @@ func busPublish() *Op {
 	var m sending
 	return sends(Op{
 		Name: "bus publish", Short: "Publish a message under a topic", Done: "published",
-		Long: "Publish a message under a topic, for everyone who subscribes to it. JSON is an object of at most 256 KiB, @file,\n" +
+		Long: "Publish a message under a topic, for everyone who subscribes to it. JSON is an object of at most 1 MiB, @file,\n" +
 			"or - for stdin. It is on disk when this returns. Topics are words with dots between them; those under sys. are the engine's.",
 		Example: `bus publish navigation.complete '{"location":"kitchen"}' --from navigator`,
 		Tool:    Tool{Name: "publish_message", About: "Publish a message under a topic, for everyone who subscribes to it."},
@@ -75,7 +75,7 @@ func busSend() *Op {
 	return sends(Op{
 		Name: "bus send", Short: "Send a message to an agent's mailbox", Done: "sent",
 		Long: "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast.\n" +
-			"JSON is an object of at most 256 KiB.\n" +
+			"JSON is an object of at most 1 MiB.\n" +
 			"It stays there until it is read or its ttl is over; then it is a dead letter.",
 		Example: `bus send grasper '{"object":"cup"}' --priority 1`,
 		Tool:    Tool{Name: "send_message", About: "Send a message to the mailbox of an agent, of controller or system, or of everybody: broadcast."},

@@ -40,9 +40,30 @@ func cadAgents() []*Op {
 			}),
 		cadOperation(),
 		define(Op{Name: "cad controller show", Short: "Show the controller: how many agents work at once, roles, kernels", Effect: Reads, Full: true},
-			func(_ context.Context, c *Call) (cad.Info, error) { return c.CAD.Info(c.By.Tenant), nil }),
+			controller),
 		cadMaxConcurrent(),
 	}
+}
+
+// Controller is what binds all CAD agents, with those that it has and what they work at.
+type Controller struct {
+	cad.Info
+	Agents    map[string]*cad.Agent   `json:"agents"`
+	Workflows map[string]cad.Workflow `json:"active_workflows"` // the newest, at most 100
+}
+
+func controller(ctx context.Context, c *Call) (Controller, error) {
+	all := Controller{Info: c.CAD.Info(c.By.Tenant), Agents: map[string]*cad.Agent{}, Workflows: map[string]cad.Workflow{}}
+	for _, a := range c.CAD.Live(c.By.Tenant) {
+		all.Agents[a.AgentID] = a
+	}
+	page, err := c.CAD.Workflows(ctx, c.By.Tenant, core.Filter{Size: core.MaxPageSize})
+	for _, w := range page.Items {
+		if !w.State.Final() {
+			all.Workflows[w.WorkflowID] = w
+		}
+	}
+	return all, err
 }
 
 func cadRoles() *Op {

@@ -36,8 +36,10 @@ func (q *Query[P]) narrow(k *Kind[P]) (err error) {
 		return err
 	}
 	f, also := q.Filter, q.Match
-	if f.Status != "" && k.Statuses != nil && !slices.Contains(k.Statuses, f.Status) {
-		return core.Invalid("status", f.Status, strings.Join(k.Statuses, ", "))
+	for status := range strings.SplitSeq(f.Status, ",") {
+		if f.Status != "" && k.Statuses != nil && !slices.Contains(k.Statuses, status) {
+			return core.Invalid("status", status, strings.Join(k.Statuses, ", "))
+		}
 	}
 	rest := f
 	if k.Number != nil && k.head(fresh[P]()).Created != nil {
@@ -47,7 +49,7 @@ func (q *Query[P]) narrow(k *Kind[P]) (err error) {
 	}
 	for i := range k.Indexes {
 		if x := &k.Indexes[i]; x.By != nil && q.Along == "" {
-			if word := x.By(&rest); *word != "" {
+			if word := x.By(&rest); *word != "" && !strings.Contains(*word, ",") {
 				q.Along, q.Word, *word = x.Bucket, *word, ""
 			}
 		}

@@ -59,7 +59,7 @@ func OwnFiles(data string, dirs ...string) (*Own, error) {
 		return nil, core.Errorf(core.Internal, "find the data file: %v", err)
 	}
 	o := &Own{data: data}
-	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
+	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey", ".current"} {
 		o.files = append(o.files, data+suffix)
 	}
 	for _, suffix := range belong() {

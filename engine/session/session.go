@@ -63,7 +63,7 @@ func (s *Session) whyStopped() string {
 }
 
 func (s *Session) matches(f core.Filter) bool {
-	return (f.Status == "" || f.Status == string(s.State)) && (f.Session == "" || f.Session == s.SessionID) &&
+	return core.Wants(f.Status, string(s.State)) && (f.Session == "" || f.Session == s.SessionID) &&
 		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Within(s.CreatedAt) && f.Finds(s.SessionID, s.Name, s.Reason)
 }
 

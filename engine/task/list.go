@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -52,8 +53,8 @@ func (b *Table) checkFilter(ctx context.Context, tenant string, f core.Filter) (
 	if err != nil {
 		return f, err
 	}
-	if f.Status != "" {
-		if err := Status(f.Status).Check(); err != nil {
+	for status := range strings.SplitSeq(f.Status, ",") {
+		if err := Status(status).Check(); f.Status != "" && err != nil {
 			return f, err
 		}
 	}
@@ -86,11 +87,24 @@ func (b *Table) List(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	}
 	var page core.Page[Task]
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		l := lister{Gather: core.Gather[Task]{Filter: f}, tx: tx, unread: func(err error) { b.report(tenant, err) }}
-		if err := l.read(); err != nil {
-			return err
+		var all []Task
+		total, each := 0, f
+		if strings.Contains(f.Status, ",") { // the newest of each, along its own index
+			each.Page, each.Size = 1, f.Page*f.Size
 		}
-		page = l.Result()
+		for status := range strings.SplitSeq(f.Status, ",") {
+			each.Status = status
+			l := lister{Gather: core.Gather[Task]{Filter: each}, tx: tx, unread: func(err error) { b.report(tenant, err) }}
+			if err := l.read(); err != nil {
+				return err
+			}
+			if page = l.Result(); each == f {
+				return nil
+			}
+			all, total = append(all, page.Items...), total+page.Info.Total
+		}
+		core.Sort(all, func(a, b Task) int { return strings.Compare(b.TaskID, a.TaskID) })
+		page = core.NewPage(all[min(len(all), f.Offset()):min(len(all), f.Offset()+f.Size)], f, total)
 		return nil
 	})
 	if err != nil {

@@ -104,6 +104,7 @@ func (w *walk) cads() {
 	}
 	w.do(`cad op mona file.export '{"file_path":"part.stl","format":"STL"}'`)
 	expect.Row(t, w.do("cad controller show"), "max_concurrent_agents", 10.0, "agent_count", 2.0)
+	expect.True(t, len(w.do("cad controller show")["agents"].(map[string]any)) == 2, "the agents of the controller")
 	expect.Row(t, w.do("cad controller max-concurrent 4"), "max_concurrent_agents", 4.0)
 	expect.Row(t, w.do("cad agent shutdown vera"), "status", "terminated")
 }

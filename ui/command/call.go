@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/store"
 )
 
@@ -295,6 +297,9 @@ func (c *call) tenant(by core.Caller) (string, error) {
 		return "", fmt.Errorf("list tenants: %w", err)
 	}
 	want := c.wanted()
+	if want == "" && len(all) > 1 {
+		want = c.usual(by, all)
+	}
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.TenantID
@@ -314,7 +319,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	case len(all) == 1:
 		return names[0], nil
 	case len(all) > 1:
-		return "", core.Errorf(core.InvalidInput, "which tenant? name one with --tenant: %s", listed).With("field", "tenant").With("allowed", names)
+		return "", core.Errorf(core.InvalidInput, "which tenant? name one with --tenant, or for good with tenant use: %s", listed).With("field", "tenant").With("allowed", names)
 	case c.g.ReadOnly:
 		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
 	}
@@ -333,6 +338,17 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	need.Tenant = made.TenantID // which an engine of its own may have
 	_, err = c.open(need)
 	return made.TenantID, err
+}
+
+// usual is which of several tenants the caller works in: the one of tenant use, or else
+// the one that the first command made; "" is neither.
+func (c *call) usual(by core.Caller, all []swarm.Tenant) string {
+	for _, id := range []string{c.current(by), DefaultTenant} {
+		if slices.ContainsFunc(all, func(t swarm.Tenant) bool { return t.TenantID == id }) {
+			return id
+		}
+	}
+	return ""
 }
 
 // elsewhereTenant says where a tenant is that this store knows by its name alone. On a

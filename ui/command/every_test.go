@@ -140,6 +140,7 @@ func (w *walk) sessionsAndTasks() {
 	expect.Row(t, w.do("tenant create t_test"), "tenant_id", "t_test")
 	w.do("tenant list --match TEST")
 	w.do("tenant troubles")
+	w.do("tenant use t_test")
 	got := w.do("tenant show")
 	expect.True(t, got["tenant_id"] == "t_test" && got["created_at"] != nil, "tenant show: %v", got)
 	session := str(w.do("session create --name day --budget tasks=50,wall=1h,tokens=9,cost=1.5")["session_id"])

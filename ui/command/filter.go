@@ -57,8 +57,10 @@ func (l *filter) read(c *call, statuses ...string) (core.Filter, error) {
 	if c.flags.Changed("page-size") && (f.Size < 1 || f.Size > core.MaxPageSize) {
 		return f, usage("page_size", "--page-size: %d is not allowed; allowed: 1-%d", f.Size, core.MaxPageSize)
 	}
-	if f.Status != "" && len(statuses) > 0 && !slices.Contains(statuses, f.Status) {
-		return f, usage("status", "--status: %q is not allowed; allowed: %s", core.Clip(f.Status), strings.Join(statuses, ", "))
+	for status := range strings.SplitSeq(f.Status, ",") {
+		if f.Status != "" && len(statuses) > 0 && !slices.Contains(statuses, status) {
+			return f, usage("status", "--status: %q is not allowed; allowed: %s, or several with commas between", core.Clip(status), strings.Join(statuses, ", "))
+		}
 	}
 	return f, nil
 }

@@ -121,6 +121,9 @@ func (c *call) namesPlace(path *string) error {
 
 // large opens a file that may be larger than an argument.
 func (c *call) large(field, path string) (io.ReadCloser, error) {
+	if path == "-" && c.env.Stdin != nil {
+		return io.NopCloser(c.env.Stdin), nil
+	}
 	if _, brought := c.env.Files[path]; path == "-" || brought || c.env.Remote {
 		data, err := c.file(field, path)
 		return io.NopCloser(bytes.NewReader(data)), err

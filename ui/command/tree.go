@@ -118,7 +118,7 @@ func (t *tree) sections() []section {
 		{"Keep", []top{
 			{"audit", t.of("audit")},
 			{"dag", t.of("dag")},
-			{"tenant", t.of("tenant")},
+			{"tenant", t.of("tenant", t.tenantUse)},
 			{"engine", t.of("engine")},
 			{"operator", t.of("operator")},
 			{"secret", t.of("secret")},
@@ -205,7 +205,7 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 data file, 4 timed out, 130 interrupted.`
 
 func (t *tree) globals(f *pflag.FlagSet) {
 	f.StringVar(&t.g.Data, "data", "", "data `FILE`, or postgres://… (env SWARMDECK_DATA; default $XDG_DATA_HOME/swarmdeck/swarmdeck.db)")
-	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default the only one)")
+	f.StringVar(&t.g.Tenant, "tenant", "", "tenant `ID` to work in (env SWARMDECK_TENANT; default that of tenant use, or the first)")
 	enumVar(f, &t.g.Output, "output", "o", "text", "how to print: text|json|wide; sentence for what a change came to", "text", "json", "wide", "sentence")
 	f.StringVar(&t.g.As, "as", "", "operator `NAME` to act as: one of this user's, or one whose key is at hand (default the OS user)")
 	f.StringVar(&t.g.Key, "key", "", "private key `FILE` that proves --as and signs answers (default those of ssh-agent)")

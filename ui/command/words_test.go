@@ -2,6 +2,8 @@ package command_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -172,4 +174,65 @@ func TestTellIsATaskForWhoIsIdle(t *testing.T) {
 	d.until("agent show ada", "status", "idle")
 	d.line("tell ada 'say it'")
 	d.until("agent history ada", "status", "succeeded")
+}
+
+// TestATenantIsUnseenUntilThereAreTwo, and after that is the first one until another is said.
+func TestATenantIsUnseenUntilThereAreTwo(t *testing.T) {
+	d := newDeck(t)
+	d.line("task list")
+	d.line("tenant create t_acme")
+	expect.Row(t, d.object("status"), "tenant_id", "t_default")
+	d.line("tenant use t_acme")
+	expect.Row(t, d.object("status"), "tenant_id", "t_acme")
+	expect.Row(t, d.object("--tenant t_default status"), "tenant_id", "t_default")
+	d.fails(1, "tenant use t_nosuch")
+	d.env.Caller.Name = "bob"
+	expect.Row(t, d.object("status"), "tenant_id", "t_default")
+	d.no(os.WriteFile(d.data+".current", []byte("{"), 0o600))
+	d.env.Caller.Name = "alice"
+	expect.Row(t, d.object("status"), "tenant_id", "t_default")
+}
+
+// TestWhichTenantIsAskedWhereNoneIsTheFirst.
+func TestWhichTenantIsAskedWhereNoneIsTheFirst(t *testing.T) {
+	d := newDeck(t)
+	d.line("tenant create t_one")
+	d.line("tenant create t_two")
+	_, message, details := d.fails(2, "task list")
+	expect.True(t, strings.Contains(message, "t_one, t_two") && strings.Contains(message, "tenant use") && details["field"] == "tenant", "%s %v", message, details)
+}
+
+// TestAListIsNarrowedToSeveralStates, newest first whichever they have.
+func TestAListIsNarrowedToSeveralStates(t *testing.T) {
+	d := newDeck(t)
+	for _, line := range []string{"run -- true", "run -- false", "run -- true"} {
+		d.run(expect.Of(command.Split(line))(t)...)
+	}
+	d.line("session create --name night")
+	d.line(`task dispatch --session night --kind exec.run --input '{"argv":["true"]}'`)
+	ids := func(line string) (all []string) {
+		for _, v := range d.objects(line) {
+			all = append(all, str(v["task_id"])[len("tk_8a039_000000000"):])
+		}
+		return all
+	}
+	expect.Is(t, strings.Join(ids("task list --status failed,succeeded"), ""), "321", "of both")
+	expect.Is(t, strings.Join(ids("task list --status failed,queued"), ""), "42", "of others")
+	expect.Is(t, strings.Join(ids("task list --status failed,succeeded,queued --page-size 2"), ""), "43", "the first page")
+	last := d.objects("task list --status failed,succeeded,queued --page-size 2 --page 2")
+	expect.True(t, str(last[0]["task_id"]) == "tk_8a039_0000000002" && last[2]["total_count"] == 4.0, "the second page: %v", last)
+	d.fails(2, "task list --status failed,nosuch")
+	expect.Is(t, len(d.objects("session list --status created,paused")), 1, "sessions")
+}
+
+// TestAStreamOfEventsMayBeAnyLength, by standard input too.
+func TestAStreamOfEventsMayBeAnyLength(t *testing.T) {
+	d := newDeck(t)
+	var in strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&in, `{"kind":"run_started","ts":"2026-01-02T03:04:05Z","run_id":"r-%d","agent_id":"ada","reason":"user","attributes":{"pad":"%s"}}`+"\n", i, strings.Repeat("x", 400))
+	}
+	d.env.Stdin = strings.NewReader(in.String())
+	code, _, stderr := d.run("dag", "emit", "--stream", "-")
+	expect.True(t, in.Len() > 1<<20 && !strings.Contains(stderr, "larger than"), "exit %d: %s", code, stderr)
 }
