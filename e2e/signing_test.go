@@ -36,6 +36,14 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 		first.ok("--tenant", tenant, "session", "create")
 	}
 	trust := second.asks(t, "--tenant", "t_aa", "session", "create")
+	third := newUser(t)
+	third.onDatabase(t, cluster.Database(t, "mine"), nil)
+	other := newUser(t)
+	other.onDatabase(t, cluster.Database(t, "mine"), nil)
+	third.ok("tenant", "create", "t_theirs")
+	third.ok("--tenant", "t_theirs", "session", "create")
+	other.ok("tenant", "create", "t_mine") // which is no business of the only one there is
+	other.ok("--tenant", "t_mine", "session", "create")
 	owners := func() string {
 		return strings.TrimSpace(cluster.SQL(t, "signing", "select count(distinct engine) || ' ' || count(*) from owner where until > clock_timestamp()"))
 	}

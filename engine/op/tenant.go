@@ -37,7 +37,7 @@ func tenantCreate() *Op {
 	var id string
 	return define(Op{
 		Name: "tenant create", Short: "Make a tenant", Role: Admin, Alone: true, Done: "created",
-		Params: []*Param{{Name: "id", About: "ID", Arg: true, Need: true, Into: &id, Valid: func() error { return core.CheckTenant(id) }}},
+		Params: []*Param{{Name: "id", About: "ID", Arg: true, Need: true, From: "tenant", Into: &id, Valid: func() error { return core.CheckTenant(id) }}},
 	}, func(ctx context.Context, c *Call) (swarm.Tenant, error) {
 		if err := c.Open(false); err != nil {
 			return swarm.Tenant{}, err
