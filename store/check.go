@@ -116,7 +116,7 @@ func surveyPages(ctx context.Context, f io.ReaderAt, m fileMeta) (*Report, error
 		return nil, err
 	}
 	if s.report.Found == 0 && s.report.Layout != layout && s.report.Layout != layoutMarked {
-		s.problem("file layout %d; this program knows %d", s.report.Layout, layoutMarked)
+		s.problem("%s", otherLayout(s.report.Layout))
 	}
 	return s.report, nil
 }

@@ -61,9 +61,18 @@ func readIdentity(tx *bbolt.Tx) (id identity, err error) {
 		*f.to = binary.BigEndian.Uint64(value)
 	}
 	if id.layout != layout && id.layout != layoutMarked {
-		return id, fmt.Errorf("%w: file layout %d; this program knows %d", ErrUnusable, id.layout, layoutMarked)
+		return id, fmt.Errorf("%w: %s", ErrUnusable, otherLayout(id.layout))
 	}
 	return id, nil
+}
+
+// otherLayout says that a file is of another program, and the way out.
+func otherLayout(of uint64) string {
+	out := "upgrade the program"
+	if of < layout {
+		out = "no migration leads there from an earlier build: read it with that build, or name a new file with --data"
+	}
+	return fmt.Sprintf("file layout %d; this program knows %d: %s", of, layoutMarked, out)
 }
 
 func (id identity) write(tx *bbolt.Tx) error {
@@ -95,7 +104,7 @@ func (db *DB) inspect() (err error) {
 		return err
 	}
 	if have := len(db.opt.Migrations); db.schema < have {
-		return fmt.Errorf("%w: schema %d is older than this program's %d; open it once for writing", ErrUnusable, db.schema, have)
+		return fmt.Errorf("%w: schema %d is older than this program's %d: the first command that writes brings it there (%s)", ErrUnusable, db.schema, have, db.opt.Migrations[db.schema].Name)
 	}
 	return nil
 }
@@ -144,7 +153,7 @@ func (db *DB) identify() error {
 		return err
 	}
 	if have := len(db.opt.Migrations); db.schema > have && !db.opt.anySchema {
-		return fmt.Errorf("%w: schema %d is newer than this program's %d", ErrUnusable, db.schema, have)
+		return fmt.Errorf("%w: schema %d is newer than this program's %d: upgrade the program", ErrUnusable, db.schema, have)
 	}
 	return nil
 }

@@ -2,14 +2,18 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"swarmdeck/expect"
 	"swarmdeck/store"
+	"swarmdeck/store/internal/group"
 )
 
 // Two steps of a made-up schema: names get upper case, then a prefix.
@@ -108,4 +112,21 @@ func TestANewFileStartsAtTheEndOfTheMigrations(t *testing.T) {
 		return nil
 	}}}})
 	expect.Is(t, db.Schema(), 1, "schema")
+}
+
+func TestAFileOfAnotherLayoutNamesTheWayOut(t *testing.T) {
+	for layout, want := range map[uint64]string{1: "read it with that build", 4: "upgrade the program"} {
+		path := filepath.Join(t.TempDir(), "x.db")
+		expect.No(t, expect.Of(store.Open(path, store.Options{}))(t).Close())
+		file := expect.Of(bbolt.Open(path, 0o600, nil))(t)
+		name := []byte("swarmdeck")
+		expect.No(t, file.Update(func(tx *bbolt.Tx) error {
+			value := binary.BigEndian.AppendUint64(nil, layout)
+			return tx.Bucket(name).Put([]byte("layout"), group.Wrap(nil, group.SeedOf("", store.Bucket(name)), []byte("layout"), value))
+		}))
+		expect.No(t, file.Close())
+		_, err := store.Open(path, store.Options{})
+		expect.Says(t, err, fmt.Sprintf("file layout %d; this program knows 3: ", layout))
+		expect.Says(t, err, want)
+	}
 }
