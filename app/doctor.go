@@ -7,15 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/git"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
 	"swarmdeck/ui/term"
@@ -26,14 +31,17 @@ import (
 func doctor(ctx context.Context, look command.Look) []command.Check {
 	// A name of its own: what an engine of the data file runs is not ended.
 	cells, err := cell.NewSupervisor(cell.Options{
-		Instance: fmt.Sprintf("swarmdeck-doctor-%d", os.Getpid()), Hide: []string{look.Data, look.Data + ".*"},
+		Instance: fmt.Sprintf("swarmdeck-doctor-%d-%d", os.Getpid(), time.Now().UnixNano()), Hide: []string{look.Data, look.Data + ".*"},
 	})
 	if err != nil {
 		return []command.Check{{Check: "run", Layer: "run", Needed: true, Detail: err.Error()}}
 	}
 	defer cells.Close()
+	if look.Versions != nil {
+		return versions(ctx, look, cells)
+	}
 	all := wall(ctx, look, cells)
-	all = append(all, terminalHere(look), gitHere(ctx, cells), agentsHere())
+	all = append(all, terminalHere(look), gitHere(ctx, cells), agentsHere(look))
 	all = append(all, dataFile(look.Data)...)
 	return append(all, engineHere(ctx, look.Data))
 }
@@ -89,26 +97,48 @@ func gitHere(ctx context.Context, cells *cell.Supervisor) command.Check {
 	return c
 }
 
-// knownAgents are programs that are agents, or become one by an option.
-func knownAgents() []string {
-	return []string{"gemini", "codex", "codex-acp", "claude", "claude-agent-acp", "claude-code-acp", "opencode", "qwen", "goose", "aider", "amp", "crush", "cursor-agent", "copilot"}
-}
-
-func agentsHere() command.Check {
-	c := command.Check{Check: "agents"}
-	var found []string
-	for _, name := range knownAgents() {
-		if path, err := cell.Look(name); err == nil {
-			found = append(found, name+" ("+path+")")
-		}
-	}
-	c.OK, c.Detail = len(found) > 0, strings.Join(found, ", ")
+// agentsHere looks for coding agents.
+func agentsHere(look command.Look) command.Check {
+	found := command.FoundCoding(look.Getenv)
+	c := command.Check{Check: "agents", OK: found != "", Detail: found, Fix: "swarmdeck add lists them with their logins"}
 	if !c.OK {
-		c.Detail = "none of " + strings.Join(knownAgents(), ", ") + " is on PATH"
-		c.Fix = "install one, or name its program by its path; any program that reads and writes lines is an agent too"
+		c.Detail = "no coding agent is on PATH"
+		c.Fix = "swarmdeck add tells how to get one; any program that reads and writes lines is an agent too"
 	}
 	return c
 }
+
+// Bounds of what programs print of their versions.
+const (
+	versionTakes   = 20 * time.Second
+	versionsAtOnce = 4
+	maxVersion     = 4096 // bytes
+)
+
+// versions are those that programs print, each in a cell that reaches nothing.
+func versions(ctx context.Context, look command.Look, cells *cell.Supervisor) []command.Check {
+	ctx, stop := context.WithTimeout(ctx, versionTakes)
+	defer stop()
+	all := make([]command.Check, len(look.Versions))
+	slots := make(chan struct{}, versionsAtOnce)
+	var done sync.WaitGroup
+	for i, argv := range look.Versions {
+		done.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			out := pipe.Kept{Most: maxVersion}
+			exit, err := cells.Run(ctx, cell.Spec{
+				Run: fmt.Sprint("version-", i), Argv: argv, Dir: "/", Env: map[string]string{"PATH": look.Getenv("PATH")},
+				Limits: cell.DefaultLimits(), Wall: cell.Wall{Profile: cell.Worker},
+			}, nil, &out, io.Discard)
+			all[i] = command.Check{Check: argv[0], OK: err == nil && exit.Code == 0, Detail: version().FindString(string(out.Bytes()))}
+		})
+	}
+	done.Wait()
+	return all
+}
+
+var version = core.Pattern(`[0-9]+\.[0-9]+(?:[.+-]?[0-9A-Za-z]+)*`)
 
 // dataFile looks at the data file and the keys beside it.
 func dataFile(data string) []command.Check {

@@ -87,7 +87,7 @@ func TestAnEmptyWorldSaysWhatToDo(t *testing.T) {
 	w := newWorld()
 	w.agents, w.tasks, w.approvals, w.sessions, w.events, w.decisions = nil, nil, []*judge.Approval{}, nil, nil, nil
 	r := rigOn(t, w, 80, 24, Options{})
-	r.has("no agents yet")
+	r.has("no agents yet: press B to bring in claude, codex; + for any other")
 	r.keys("2")
 	r.has("no tasks")
 	r.keys("3")

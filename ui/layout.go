@@ -31,7 +31,7 @@ const (
 func (ps *places) makePanes() {
 	s := ps.opt.Services
 	ps.list, ps.card, ps.notes = gate.NewApprovals(), gate.NewCard(s.Judge), log.NewMessages()
-	ps.fleet = fleet.NewList(s.Fleet, s.Skills, s.Tasks)
+	ps.fleet = fleet.NewList(s.Fleet, s.Skills, s.Tasks, s.Coding)
 	ps.panes = map[string]pane.Pane{}
 	for _, p := range []pane.Pane{
 		ps.fleet, fleet.NewTasks(s.Tasks), ps.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),

@@ -46,6 +46,8 @@ type Services struct {
 	Comparer  record.Comparer
 	Diffs     review.Source
 	Works     review.Work
+	// Coding names the coding agents that a line of the cockpit may add; "" for none.
+	Coding string
 }
 
 // Of are the services of an engine.

@@ -74,7 +74,8 @@ func (w *fakeWorld) services() Services {
 		works = newWorks()
 	}
 	return Services{
-		View: w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
+		Coding: "claude, codex",
+		View:   w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
 		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Diffs: of,
 		Works: works,
 	}

@@ -18,6 +18,15 @@ func presets() []preset {
 		{"go", "modules of Go", false, "proxy.golang.org sum.golang.org"},
 		{"crates", "packages of Rust", false, "crates.io index.crates.io static.crates.io"},
 		{"debian", "packages of Debian", false, "deb.debian.org security.debian.org"},
+		{"anthropic", "models of Anthropic, and the login of Claude Code", false, "api.anthropic.com claude.ai console.anthropic.com platform.claude.com"},
+		{"openai", "models of OpenAI, and the login of Codex", false, "api.openai.com auth.openai.com chatgpt.com"},
+		{"google", "models of Google, and the login of Gemini CLI", false, "cloudcode-pa.googleapis.com generativelanguage.googleapis.com oauth2.googleapis.com"},
+		{"qwen", "models of Alibaba Cloud, and the login of Qwen Code", false, "chat.qwen.ai dashscope-intl.aliyuncs.com dashscope.aliyuncs.com portal.qwen.ai"},
+		{"copilot", "GitHub Copilot", false, "*.githubcopilot.com api.github.com"},
+		{"augment", "Augment", false, "*.api.augmentcode.com auth.augmentcode.com"},
+		{"cline", "Cline", false, "api.cline.bot app.cline.bot"},
+		{"opencode", "OpenCode", false, "models.dev opencode.ai"},
+		{"kilo", "Kilo Code", false, "api.kilo.ai"},
 		{"github-read", "fetches from GitHub, of agents that are inspected", true, "codeload.github.com github.com objects.githubusercontent.com raw.githubusercontent.com release-assets.githubusercontent.com"},
 	}
 }

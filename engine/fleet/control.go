@@ -39,6 +39,11 @@ func (f *Fleet) Restart(ctx context.Context, by core.Caller, name string) (Agent
 	if err != nil {
 		return Agent{}, err
 	}
+	if m.look().watched { // what it was made of may have changed just now
+		m.await(ctx, ackWait, func() bool {
+			return m.gone || m.run != nil || m.stale && !m.openAt.IsZero() || !m.stale && m.handle != nil
+		})
+	}
 	return f.again(ctx, by, m, "agent.restarted")
 }
 

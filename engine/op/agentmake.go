@@ -2,10 +2,12 @@ package op
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -70,6 +72,24 @@ func (c *Call) Brings(a *fleet.Create, had string) {
 			return
 		}
 	}
+}
+
+// AwaitAgent waits until an agent is no longer starting, for limit: until one that keeps
+// a process has one that is ready. One that still is starting then says why itself.
+func (c *Call) AwaitAgent(ctx context.Context, name string, limit time.Duration) (a fleet.Agent, err error) {
+	within, cancel := limited(ctx, limit)
+	defer cancel()
+	err = c.await(within, func() (still, why string, err error) {
+		a, err = c.Fleet.Agent(ctx, c.By.Tenant, name)
+		if between := a.Status == fleet.Idle && a.PID == 0 && a.Runtime != "exec"; err != nil || a.Status != fleet.Starting && !between {
+			return "", "", err
+		}
+		return "agent " + name + " is still starting", a.Reason, nil
+	})
+	if errors.Is(err, ErrTimeout) {
+		err = nil
+	}
+	return a, err
 }
 
 // sharers are the agents that work in a directory.

@@ -244,10 +244,10 @@ func (a *applier) sessionID(name string) string {
 	return name
 }
 
-// opening is the rule that lets a project's agents reach a host or a preset.
-func opening(project, where string) (egress.Rule, error) {
+// opening is the rule that lets a project's agents, or one agent, reach a host or a preset.
+func opening(project, agent, where string) (egress.Rule, error) {
 	r, err := egress.NewRule(egress.Allow, where)
-	r.Project = project
+	r.Project, r.Agent = project, agent
 	if err == nil {
 		err = r.Check()
 	}
@@ -270,16 +270,8 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 		}
 		a.did(action, "tree", p.Name, p.Name)
 	}
-	for _, host := range p.Egress {
-		r, err := opening(p.Name, host)
-		var action string
-		if err == nil {
-			_, action, err = a.eng.Egress.Put(a.ctx, a.by, r, 0)
-		}
-		if err != nil {
-			return where(p.Lines["egress"], err)
-		}
-		a.did(action, "egress", host, r.ID())
+	if err := a.reaches(p.Name, "", p.Egress); err != nil {
+		return where(p.Lines["egress"], err)
 	}
 	for _, r := range p.Roles {
 		_, action, err := a.eng.Fleet.PutRole(a.ctx, a.by, p.Name, r.Name, r.Template)
@@ -287,6 +279,22 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 			return where(r.Line, err)
 		}
 		a.did(action, "role", r.Name, r.Name)
+	}
+	return nil
+}
+
+// reaches lets a project's agents, or one agent, reach hosts.
+func (a *applier) reaches(project, agent string, hosts []string) error {
+	for _, host := range hosts {
+		r, err := opening(project, agent, host)
+		var action string
+		if err == nil {
+			_, action, err = a.eng.Egress.Put(a.ctx, a.by, r, 0)
+		}
+		if err != nil {
+			return err
+		}
+		a.did(action, "egress", host, r.ID())
 	}
 	return nil
 }

@@ -53,6 +53,9 @@ func (a *applier) agent(file *swarmfile.File, want swarmfile.Agent) error {
 		return err
 	}
 	make := a.wanted(want, from)
+	if err := a.reaches("", want.Name, want.Egress); err != nil { // before it starts
+		return err
+	}
 	have, err := a.eng.Fleet.Agent(a.ctx, a.by.Tenant, want.Name)
 	switch {
 	case errors.Is(err, core.Kind(core.NotFound)):

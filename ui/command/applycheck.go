@@ -37,6 +37,10 @@ func (a *applier) check(file *swarmfile.File) error {
 				p.add(at, err)
 			}
 		}
+		for _, where := range g.Egress {
+			_, err := opening("", g.Name, where)
+			p.add(place{at.path + ".egress", g.Lines["egress"], nil}, err)
+		}
 		if err := a.known(file, g.Session); err != nil && !p.add(at, err) {
 			return err
 		}
@@ -46,7 +50,7 @@ func (a *applier) check(file *swarmfile.File) error {
 		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckEnv(q.Env))
 		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckSetup(q.Setup))
 		for _, where := range q.Egress {
-			_, err := opening(q.Name, where)
+			_, err := opening(q.Name, "", where)
 			p.add(place{fmt.Sprintf("projects[%d].egress", i), q.Lines["egress"], nil}, err)
 		}
 		for j, r := range q.Roles {

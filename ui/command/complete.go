@@ -190,6 +190,13 @@ func (t *tree) values(at position, from, last string) []Candidate {
 			all = append(all, Candidate{Text: w})
 		}
 		return matching(all, last)
+	case "coding":
+		found, _ := foundCoding(t.env.getenv)
+		var all []Candidate
+		for _, a := range found {
+			all = append(all, Candidate{a.Name, a.About})
+		}
+		return matching(all, last)
 	case "file", sourceText, "dir", "json": // of json @FILE is one way
 		return t.files(kind == "dir", last)
 	case "command":

@@ -19,7 +19,9 @@ type Look struct {
 	Data    string // path of the data file, which need not be there
 	Dir     string // where runs would work
 	Getenv  func(string) string
-	Flags   term.Flags
+	// Versions, where it is given, is all that is looked at: what these commands print.
+	Versions [][]string
+	Flags    term.Flags
 }
 
 // Check is one finding of a doctor.

@@ -44,5 +44,7 @@ func TestDoctorFailsForWhatItsProfileNeeds(t *testing.T) {
 func (w *walk) doctor() {
 	w.env.Doctor = ill
 	w.do("doctor --profile open")
+	w.do("add")
+	w.text("add", "claude", "npm install -g @openai/codex")
 	w.text("doctor --profile open", "name spaces", "refused", "turn a switch")
 }

@@ -41,7 +41,11 @@ func (t *tree) projectInit() *cobra.Command {
 		},
 		run: func(c *call, args []string) error {
 			dir := c.env.path(append(args, ".")[0])
-			found, err := scaffold.Look(dir, c.env.getenv("PATH"))
+			known, err := LoadCoding(c.env.getenv)
+			if err != nil {
+				return err
+			}
+			found, err := scaffold.Look(dir, c.env.getenv("PATH"), known)
 			if errors.Is(err, fs.ErrNotExist) {
 				return core.Errorf(core.NotFound, "dir: %v", err).With("field", "dir")
 			}

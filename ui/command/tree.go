@@ -81,6 +81,7 @@ func (t *tree) sections() []section {
 	return []section{
 		{begin, []top{
 			{"run", t.of("run")},
+			{"add", t.add},
 			{"status", t.of("status")},
 			{"task", t.of("task")},
 			{"agent", t.of("agent", t.agentAttach)},

@@ -10,13 +10,15 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/reach"
+	"swarmdeck/ui/command/coding"
 )
 
 // maxRead bounds what is read of a file, in bytes.
@@ -37,27 +39,12 @@ type Agent struct {
 	Program string   `json:"program"`
 	Runtime string   `json:"runtime"`
 	Command []string `json:"command"`
-	Options string   `json:"options,omitempty"` // YAML, for the runtime
+	Options core.Raw `json:"options,omitempty"` // for the runtime
 }
 
-// known are the programs that are looked for, those with a protocol first.
-func known() []Agent {
-	acp := func(options string, command ...string) Agent {
-		return Agent{Program: command[0], Runtime: "acp", Command: command, Options: options}
-	}
-	own := func(program string) Agent {
-		return Agent{Program: program, Runtime: "terminal", Command: []string{program}}
-	}
-	return []Agent{
-		acp("", "claude-agent-acp"), acp("", "claude-code-acp"), acp("", "codex-acp"), acp("{mode: build}", "opencode", "acp"),
-		acp("{mode: default}", "qwen", "--acp"), acp("{mode: default}", "gemini", "--acp"),
-		own("claude"), own("codex"), own("goose"), own("aider"), own("amp"), own("crush"), own("cursor-agent"), own("copilot"),
-	}
-}
-
-// Look finds out about a directory, and about the programs in the directories of a
-// list as PATH is.
-func Look(dir, path string) (Found, error) {
+// Look finds out about a directory, and which coding agents have a program in the
+// directories of a list as PATH is.
+func Look(dir, path string, known []coding.Agent) (Found, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return Found{}, err
@@ -72,11 +59,12 @@ func Look(dir, path string) (Found, error) {
 	for _, find := range []func(*Found){d.golang, d.node, d.rust, d.python, d.makefile, d.env} {
 		find(&f)
 	}
-	for _, a := range known() {
-		if reach.Program(a.Program, path) != "" {
-			f.Agents = append(f.Agents, a)
+	for _, a := range known {
+		if w, has := a.Way(path); has {
+			f.Agents = append(f.Agents, Agent{Program: w.Command[0], Runtime: w.Runtime, Command: w.Command, Options: w.Options})
 		}
 	}
+	slices.SortStableFunc(f.Agents, func(a, b Agent) int { return cmp.Compare(a.Runtime, b.Runtime) }) // those with a protocol first
 	return f, nil
 }
 

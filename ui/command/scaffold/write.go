@@ -106,8 +106,8 @@ func role(name string, a Agent, prompt, profile string) []string {
 		words[i] = quoted(w)
 	}
 	all := []string{"- name: " + quoted(name), "  runtime: " + a.Runtime, "  command: [" + strings.Join(words, ", ") + "]", "  profile: " + profile}
-	if a.Options != "" {
-		all = append(all, "  options: "+a.Options)
+	if len(a.Options) > 0 {
+		all = append(all, "  options: "+string(a.Options))
 	}
 	if prompt != "" {
 		all = append(all, "  prompt: "+quoted(prompt))

@@ -33,6 +33,7 @@ func (r reader) agent(v value, vars Vars) Agent {
 		},
 		"options": func(v value) { a.Options = r.options(v, vars) },
 		"profile": func(v value) { a.Profile = r.Word(v) },
+		"egress":  func(v value) { a.Egress = document.Each(r.Reader, v, r.Word) },
 		"session": func(v value) { a.Session = r.Word(v) },
 		"task":    func(v value) { a.Task = r.Text(v) },
 	}, "name", "project")

@@ -79,6 +79,7 @@ type Agent struct {
 	Times   int      // as so many agents, NAME-1 and on, that try the same; 0 is as one
 	Options core.Raw // for the runtime; nil for none
 	Profile string   // reader, worker or open; "" is the runtime's default
+	Egress  []string // hosts and presets that it reaches unasked
 	Session string   // name of a session of this file, or an id
 	Task    string   // first task, given only when the agent is made
 	Line    int

@@ -120,6 +120,8 @@ func services(env *command.Env, s command.Start) ui.Services {
 	all := ui.Of(s.Engine)
 	if env.Remote {
 		all.View = bounded{all.View, s.Caller.Tenant}
+	} else {
+		all.Coding = command.FoundCoding(env.Getenv)
 	}
 	return all
 }

@@ -56,8 +56,11 @@ func surroundings() []string {
 			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "SSH_AUTH_SOCK", "HOME", "USER", "PATH":
 			env = append(env, kv)
 		default:
-			if strings.HasPrefix(name, "SWARMDECK_") || strings.HasPrefix(name, "XDG_") {
+			switch {
+			case strings.HasPrefix(name, "SWARMDECK_"), strings.HasPrefix(name, "XDG_"):
 				env = append(env, kv)
+			case strings.HasSuffix(name, "_API_KEY"), strings.HasSuffix(name, "_TOKEN"): // that it is there, and not what it is
+				env = append(env, name+"=set")
 			}
 		}
 	}

@@ -71,14 +71,18 @@ type List struct {
 	live    string // those that were live when failed was read
 }
 
-// NewList makes the pane.
-func NewList(of Agents, subs Subagents, queue Tasks) *List {
+// NewList makes the pane. Coding names the coding agents that can be added.
+func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
+	empty := "no agents yet: press + to make one"
+	if coding != "" {
+		empty = "no agents yet: press B to bring in " + coding + "; + for any other"
+	}
 	p := &List{
 		agents: of, subs: subs, queue: queue,
 		choices: pane.NewReader[choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
 	}
 	p.Table = pane.NewTable(pane.Spec[worker]{
-		Name: Name, Title: "fleet", Empty: "no agents yet: press + to make one",
+		Name: Name, Title: "fleet", Empty: empty,
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 11},
 			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
