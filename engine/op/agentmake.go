@@ -84,7 +84,7 @@ func (c *Call) AwaitAgent(ctx context.Context, name string, limit time.Duration)
 		if between := a.Status == fleet.Idle && a.PID == 0 && a.Runtime != "exec"; err != nil || a.Status != fleet.Starting && !between {
 			return "", "", err
 		}
-		return "agent " + name + " is still starting", a.Reason, nil
+		return "agent " + name + " is still starting", "", nil
 	})
 	if errors.Is(err, ErrTimeout) {
 		err = nil

@@ -198,7 +198,7 @@ func (c *call) addOne(s Seen, as fleet.Create, treed bool) (made Added, err erro
 		made.LogIn = s.row.Login.Command
 		for _, key := range s.row.Login.Variables {
 			if c.env.getenv(key) != "" {
-				made.LogIn = key + " of your shell is seen by no agent: printenv " + key + " | swarmdeck secret set " + key
+				made.LogIn = "printenv " + key + " | swarmdeck secret set " + key
 				break
 			}
 		}
@@ -262,7 +262,7 @@ func (a *Added) told(one, attached bool) string {
 	login := a.LogIn
 	switch {
 	case login != "":
-		login = "none found: " + login + ", then: swarmdeck add " + a.kind
+		login = "none found; log in: " + login + "; then: swarmdeck add " + a.kind
 	case strings.HasPrefix(a.Login, "~/"):
 		login = "yours, copied at each start: " + a.Login
 	default:

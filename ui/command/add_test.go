@@ -95,13 +95,13 @@ func TestWhatACodingAgentLacksIsSaid(t *testing.T) {
 	expect.Has(t, d.line("add gemini"), "gemini is started: Gemini CLI 1.2.3, by acp (created)")
 	expect.Row(t, d.object("add gemini"), "log_in", "gemini", "login", nil)
 	d.has("GEMINI_API_KEY", "set")
-	expect.Row(t, d.object("add gemini"), "log_in", "GEMINI_API_KEY of your shell is seen by no agent: printenv GEMINI_API_KEY | swarmdeck secret set GEMINI_API_KEY")
+	expect.Row(t, d.object("add gemini"), "log_in", "printenv GEMINI_API_KEY | swarmdeck secret set GEMINI_API_KEY")
 	d.env.Stdin = strings.NewReader("key-of-gemini")
 	d.line("secret set GEMINI_API_KEY")
 	expect.Row(t, d.object("add gemini"), "action", "changed", "login", "GEMINI_API_KEY", "log_in", nil)
 
 	code, out, told := d.run("add", "qwen")
-	expect.True(t, code == 1 && strings.Contains(told, "exited with status 3") && strings.Contains(out, "none found: qwen") && !strings.Contains(out, "swarmdeck tell"), "exit %d %s\n%s", code, told, out)
+	expect.True(t, code == 1 && strings.Contains(told, "exited with status 3") && strings.Contains(out, "none found; log in: qwen") && !strings.Contains(out, "swarmdeck tell"), "exit %d %s\n%s", code, told, out)
 	code, out, told = d.run("add", "--all")
 	expect.True(t, code == 1 && strings.Contains(out, "gemini        ready") && strings.Count(out, "\n") == 2, "exit %d %s\n%s", code, told, out)
 }
