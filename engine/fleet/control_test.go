@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,38 @@ func TestStopLastsUntilStart(t *testing.T) {
 	expect.True(t, !a.Stopped && a.Reason == "", "started: %+v", a)
 	a, err = w.fleet.Start(t.Context(), alice, "bob")
 	expect.True(t, err == nil && a.Status == fleet.Idle, "starting a running one: %+v, %v", a, err)
+	w.consistent()
+}
+
+// TestATroubleIsOneItemUntilItIsMended: whatever states its agent goes through, it says why,
+// is told once, and is tried again when an operator wants something of it.
+func TestATroubleIsOneItemUntilItIsMended(t *testing.T) {
+	w := newWorld(t).run()
+	w.create("bob")
+	h := w.rt.handle("bob")
+	trouble := fleet.Trouble{Reason: "log in", Since: time.Now(), NextAt: time.Now().Add(time.Hour)}
+	for i := range 3 {
+		now := trouble
+		now.Tries = i + 1
+		for _, s := range []fleet.AgentStatus{fleet.Failed, fleet.Starting} {
+			h.notify(fleet.Health{Status: s, Trouble: &now})
+			a := w.awaitStatus("bob", s)
+			expect.True(t, a.Reason == "log in" && a.Needs() == "log in" && a.State() == "waiting for you", "%+v", a)
+		}
+	}
+	h.notify(fleet.Health{Status: fleet.Failed, Trouble: &trouble})
+	w.awaitStatus("bob", fleet.Failed)
+	news := 0
+	for _, e := range w.events("agent.status") {
+		if p := expect.Of(e.Data())(t); strings.Contains(string(p.Detail), `"to":"failed"`) && !strings.Contains(string(p.Detail), `"since"`) {
+			news++
+		}
+	}
+	expect.Is(t, news, 1, "told as new")
+	_, err := w.fleet.Assign(t.Context(), alice, "bob", "x", "")
+	expect.Err(t, err, core.Kind(core.Conflict))
+	a := w.awaitStatus("bob", fleet.Idle)
+	expect.True(t, a.Trouble == nil && a.Needs() == "", "%+v", a)
 	w.consistent()
 }
 

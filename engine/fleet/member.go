@@ -81,9 +81,7 @@ func (m *member) status(a *Agent) (AgentStatus, string) {
 	switch {
 	case a.Stopped:
 		return Offline, a.Reason
-	case h.Status == Offline || h.Status == Failed:
-		return h.Status, core.ClipTo(h.Reason, maxReason)
-	case a.TaskID != "":
+	case a.TaskID != "" && h.Status != Offline && h.Status != Failed:
 		return Busy, ""
 	}
 	return h.Status, core.ClipTo(cmp.Or(h.Reason, h.Trouble.reason()), maxReason)

@@ -50,13 +50,19 @@ type world struct {
 	deadlines map[judge.Risk]time.Duration
 	stuck     fleet.StuckLimits
 	elsewhere func(tenant string) bool
+	over      func(store.Store) store.Store // between the services and the store; nil: nothing
 }
 
 var alice = core.Caller{Tenant: home, Name: "alice", Kind: core.Operator, Door: core.DoorCLI}
 
 func newWorld(t testing.TB) *world {
 	w := &world{rt: newRuntime()}
-	enginetest.New(t, enginetest.Options{Tenants: []string{}, Build: w.build})
+	enginetest.New(t, enginetest.Options{Tenants: []string{}, Build: w.build, Over: func(st store.Store) store.Store {
+		if w.over == nil {
+			return st
+		}
+		return w.over(st)
+	}})
 	expect.Of(w.swarm.CreateTenant(t.Context(), alice, home))(w.T)
 	return w
 }
