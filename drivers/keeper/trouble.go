@@ -28,7 +28,7 @@ func (k *Keeper) Fail(reason string, prompted bool) {
 	case k.Rests():
 		k.rest()
 		return
-	case k.failures >= manyFailures:
+	case k.trouble != nil || k.failures >= manyFailures:
 		k.Needs(reason, prompted)
 		return
 	}
@@ -104,6 +104,9 @@ func (k *Keeper) Rests() bool {
 // changed reports whether a file, or an entry of a directory, is newer than a time.
 func changed(since time.Time, paths ...string) bool {
 	for _, path := range paths {
+		if path == "" {
+			continue
+		}
 		inside, _ := filepath.Glob(filepath.Join(path, "*"))
 		for _, p := range append(inside, path) {
 			var st unix.Stat_t
