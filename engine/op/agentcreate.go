@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -43,7 +44,7 @@ func agentCreate() *Op {
 	a.Role = "coder"
 	onHost := flag(&a.Host, "host", "`HOST` that it runs on (see host add); --dir is there, or it gets a directory of its own; with --tree it is here, and the tree is there").from("host")
 	chosen := flag(&a.On, "on", "run it on the least full host with these `LABELS`: LABEL=VALUE, with commas")
-	role := flag(&a.Role, "role", "`ROLE` within the project").from("role").bounds(1, 64)
+	role := flag(&a.Role, "role", "what it is for in the project: `ROLE`; --profile says what it may").from("role").bounds(1, 64)
 	// project names the repository where the line names no project.
 	project := func(c *Call) error {
 		if a.Project == "" && a.Host == "" && a.On == "" {
@@ -64,7 +65,7 @@ func agentCreate() *Op {
 			"The terminal runtime keeps an interactive program, a shell or a coding agent's own screen: agent attach shows it.\n" +
 			"The coder runtime makes a Coder workspace of it: the project is a template, the role a preset, and --options names the deployment.\n" +
 			"--from makes it as a role of the project says (see role set). --times 4 makes NAME-1 to NAME-4, each with a tree, and gives each the task.",
-		Example: "agent create lister --project tools --role reader -- ls -la\nagent create fix --project web --from coder --times 4 --task 'make the tests pass'",
+		Example: "agent create lister --project tools --profile reader -- ls -la\nagent create fix --project web --from coder --times 4 --task 'make the tests pass'",
 		Tool: Tool{
 			Name: "create_agent", Need: []string{"task", "project"},
 			About: "Create an agent and give it its first task. Without a command it is made like the newest agent of the same project and role.",
@@ -144,6 +145,9 @@ func agentCreate() *Op {
 	}, func(ctx context.Context, c *Call) (made MadeAgents, err error) {
 		if err := cmp.Or(project(c), whom(c)); err != nil {
 			return made, err
+		}
+		if p := cmp.Or(a.Profile, "worker"); c.Note != nil && a.Role != p && slices.Contains([]string{"reader", "worker", "open"}, a.Role) {
+			c.Note(fmt.Sprintf("the role %s restricts nothing, the profile does: %s; --profile %[1]s is that one", a.Role, p))
 		}
 		if from != "" {
 			r, err := c.Fleet.RoleOf(ctx, c.By.Tenant, a.Project, from)

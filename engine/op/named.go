@@ -171,8 +171,13 @@ func (c *Call) complete(ctx context.Context, source, field string, id *string) e
 	default:
 		return nil
 	}
-	if _, _, _, is := core.ParseID(*id); is {
+	if _, _, _, is := core.ParseID(*id); is || c.Engine == nil {
 		return nil
+	}
+	if source == "agent" { // there may be more of them than are looked through
+		if _, err := c.Fleet.Agent(ctx, c.By.Tenant, *id); err == nil {
+			return nil
+		}
 	}
 	all := c.short(ctx, source, *id)
 	if len(all) > 1 {

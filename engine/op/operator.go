@@ -57,7 +57,7 @@ func operatorAway() *Op {
 			flag(&to, "to", "the operator `NAME` who stands in"),
 			flag(&span, "for", "for how long: `DURATION`, at most 90 days (2160h)"),
 			flag(&end, "end", "you are back"),
-			flag(&whose, "of", "the operator `NAME` who is away, where that is not you (role admin)"),
+			flag(&whose, "of", "the operator `NAME` who is away, where that is not you (rights of admin)"),
 		},
 		Check: func(*Call) error {
 			switch {
@@ -81,7 +81,7 @@ func operatorSet() *Op {
 	var keys, users, groups []string
 	var who operator.Operator
 	return define(Op{
-		Name: "operator set", Short: "Make a person known, in a role, by users of this machine and public keys", Role: Admin, Undo: "operator remove", Done: "let in",
+		Name: "operator set", Short: "Make a person known, with rights, by users of this machine and public keys", Role: Admin, Undo: "operator remove", Done: "let in",
 		Long: "Make a person known. With a key they enter over SSH, where `serve --ssh` listens. All their users and keys count as\n" +
 			"one person, wherever two must agree. One of the same name is replaced: keys that are left out open nothing any more,\n" +
 			"and sessions that they opened end. Roles, each with those before it: viewer looks, operator dispatches and stops,\n" +
@@ -89,7 +89,7 @@ func operatorSet() *Op {
 		Example: "operator set bob --role approver --key @bob.pub\noperator set ann --role admin --uid 1000 --key @ann.pub --group on-call",
 		Params: []*Param{
 			place(&who.Name, "NAME", ""),
-			flag(&role, "role", "what they may do: viewer|operator|approver|admin").enum("viewer", "operator", "approver", "admin"),
+			flag(&role, "role", "their rights: viewer|operator|approver|admin").enum("viewer", "operator", "approver", "admin"),
 			{Name: "uid", About: "`UID` of a user of this machine who is that person, or UID@ENGINE of that of another engine; may be repeated", Into: &users},
 			{Name: "key", About: "public `KEY` as in authorized_keys, or @FILE of such lines; may be repeated", Into: &keys, Whole: true},
 			{Name: "group", About: "`GROUP` that a rule may ask for; may be repeated", Into: &groups, Whole: true},

@@ -64,7 +64,7 @@ func referencePage(top *cobra.Command) string {
 				fmt.Fprintf(&out, "\n## %s\n", commandPath(cmd))
 			}
 			fmt.Fprintf(&out, "\n    %s\n\n%s\n", cmd.UseLine(), strings.TrimSuffix(orShort(cmd), ".")+".")
-			fmt.Fprintf(&out, "\nEffect: %s. Role: %s.%s\n", a[noteEffect], a[noteRole], map[string]string{
+			fmt.Fprintf(&out, "\nEffect: %s. Rights: %s.%s\n", a[noteEffect], a[noteRole], map[string]string{
 				string(ConfirmAsk): " The cockpit asks first.", string(ConfirmType): " The cockpit has its name typed first.",
 			}[a[noteConfirm]])
 			var lists *pflag.FlagSet

@@ -236,3 +236,12 @@ func TestAStreamOfEventsMayBeAnyLength(t *testing.T) {
 	code, _, stderr := d.run("dag", "emit", "--stream", "-")
 	expect.True(t, in.Len() > 1<<20 && !strings.Contains(stderr, "larger than"), "exit %d: %s", code, stderr)
 }
+
+// TestARoleRestrictsNothing, which is said where it sounds as if it did.
+func TestARoleRestrictsNothing(t *testing.T) {
+	d := newDeck(t)
+	_, _, stderr := d.run("agent", "create", "ada", "--project", "p", "--role", "reader", "--", "cat")
+	expect.Has(t, stderr, "the role reader restricts nothing, the profile does: worker", "a role that is called as a profile")
+	_, _, stderr = d.run("agent", "create", "bob", "--project", "p", "--role", "reader", "--profile", "reader", "--", "cat")
+	expect.True(t, !strings.Contains(stderr, "restricts"), "a reader of both: %s", stderr)
+}
