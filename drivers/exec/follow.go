@@ -76,20 +76,7 @@ func (a *agent) finished(t *turn, s *session) task.Outcome {
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.broken != nil {
-		return t.OnPurpose(keeper.Failure("agent_protocol", t.broken.Error(), false))
-	}
-	e := t.result
-	out := task.Outcome{Status: task.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
-	if e.Status != "succeeded" {
-		out.Status = task.Failed
-		message := e.Error
-		if message == "" {
-			message = "the agent gave no reason"
-		}
-		out.Error = &task.Error{Code: "agent_failed", Message: core.ClipTo(pipe.Text([]byte(message)), keeper.MaxMessage)}
-	}
-	return t.OnPurpose(out)
+	return t.OnPurpose(*t.outcome)
 }
 
 // exited makes the outcome of a turn whose process ended without a result.

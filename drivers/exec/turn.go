@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/task"
 )
 
 // tailBytes is kept of the plain output, for a result made of an exit.
@@ -28,9 +30,8 @@ type turn struct {
 	lasting bool   // the agent's processes are known to stay
 
 	mu      sync.Mutex
-	result  *fleet.Event
-	broken  error // why the result line is none
-	heard   bool  // the agent has said something in this turn
+	outcome *task.Outcome // of its result line
+	heard   bool          // the agent has said something in this turn
 	earlier []fleet.Event
 	pending map[string]bool
 	tail    []byte
@@ -117,19 +118,24 @@ func (t *turn) note(line string, warning bool) {
 
 // finish takes the result line; the first one counts.
 func (t *turn) finish(s *session, e fleet.Event) {
-	t.conclude(s, func() { t.result = &e }, e)
+	out := task.Outcome{Status: task.Succeeded, Output: e.Output, Confidence: e.Confidence, Text: string(e.Output)}
+	if e.Status != "succeeded" {
+		out.Status = task.Failed
+		out.Error = keeper.Failure("agent_failed", cmp.Or(e.Error, "the agent gave no reason"), false).Error
+	}
+	t.conclude(s, out, e)
 }
 
 // spoil takes a line that was to be a result but is none.
 func (t *turn) spoil(s *session, err error) {
-	t.conclude(s, func() { t.broken = err }, fleet.Event{})
+	t.conclude(s, keeper.Failure("agent_protocol", err.Error(), false), fleet.Event{})
 }
 
-func (t *turn) conclude(s *session, set func(), e fleet.Event) {
+func (t *turn) conclude(s *session, out task.Outcome, e fleet.Event) {
 	t.mu.Lock()
-	second := t.result != nil || t.broken != nil
+	second := t.outcome != nil
 	if !second {
-		set()
+		t.outcome = &out
 	}
 	t.mu.Unlock()
 	if second {
@@ -158,7 +164,7 @@ func (t *turn) askNow(s *session, e fleet.Event) {
 	t.mu.Lock()
 	t.heard = true
 	switch {
-	case t.Ending() != keeper.Running || t.result != nil || t.broken != nil:
+	case t.Ending() != keeper.Running || t.outcome != nil:
 		why = "the task is over"
 	case t.pending[e.CallID]:
 		why = "a request with this call_id is waiting already"
