@@ -154,7 +154,9 @@ func (a *agent) launch(t *turn) error {
 		parent = t.Prompt.Traceparent
 	}
 	run, err := a.Launch(parent, func(spec *cell.Spec, mask *secret.Mask) {
-		spec.Argv = slices.Concat(spec.Argv, a.words())
+		if a.wire != nil && a.talk.Session != "" {
+			spec.Argv = slices.Concat(spec.Argv, a.wire.resume(a.talk.Session))
+		}
 		spec.Env, held = a.models.Conceal(spec.Env)
 		a.mask.Store(mask)
 	})

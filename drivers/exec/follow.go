@@ -87,7 +87,7 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	}
 	a.Mu.Unlock()
 	if a.wire != nil {
-		return a.said(t, s)
+		return a.exitedOnWire(t, s)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

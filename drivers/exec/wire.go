@@ -21,6 +21,7 @@ type wire struct {
 	pages bool
 	// resume are the words after the command that take up a conversation.
 	resume func(id string) []string
+	gone   string // is in its error when there is none of that id
 	// read takes one JSON object that was printed; false for one that is not known.
 	read func(h *hearing, event core.Raw) bool
 }
@@ -30,17 +31,20 @@ var wires = map[string]*wire{
 	"claude": {
 		command: "claude -p --output-format stream-json --verbose",
 		resume:  func(id string) []string { return []string{"--resume", id} },
+		gone:    "No conversation found",
 		read:    readClaude,
 	},
 	"codex": {
 		command: "codex exec --json",
 		resume:  func(id string) []string { return []string{"resume", id, "-"} },
+		gone:    "no rollout found",
 		read:    readCodex,
 	},
 	"gemini": {
 		command: "gemini -o stream-json",
 		pages:   true, // -o json
 		resume:  func(id string) []string { return []string{"--resume", id} },
+		gone:    "Error resuming session",
 		read:    readGemini,
 	},
 }
@@ -55,18 +59,10 @@ type conversation struct {
 // sessionID is what a program may call a conversation: it becomes a word of its command.
 var sessionID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
 
-// words are those after the agent's command that take up its conversation; Mu is held.
-func (a *agent) words() []string {
-	if a.wire == nil || a.talk.Session == "" {
-		return nil
-	}
-	return a.wire.resume(a.talk.Session)
-}
-
-// said makes the outcome of a turn whose process on a wire has ended. It reports again
-// when another is to run: the conversation could not be taken up, or a person has said
-// something meanwhile.
-func (a *agent) said(t *turn, s *session) (out task.Outcome, again bool) {
+// exitedOnWire makes the outcome of a turn whose process on a wire has ended. It reports
+// again when another is to run: the conversation is gone, or a person has said something
+// meanwhile.
+func (a *agent) exitedOnWire(t *turn, s *session) (out task.Outcome, again bool) {
 	h := s.heard
 	h.end()
 	t.mu.Lock()
@@ -76,9 +72,12 @@ func (a *agent) said(t *turn, s *session) (out task.Outcome, again bool) {
 	out = h.outcome(s.Exit, warning)
 	running := t.Ending() == keeper.Running
 	a.Mu.Lock()
-	lost := running && a.talk.Session != "" && !h.begun && out.Error != nil && (out.Error.Code == "agent_exit" || out.Error.Code == "agent_failed")
+	// Without the words for it the program may have done something: then only the next task
+	// begins anew.
+	failed := running && a.talk.Session != "" && !h.begun && out.Error != nil && (out.Error.Code == "agent_exit" || out.Error.Code == "agent_failed")
+	lost := failed && strings.Contains(out.Error.Message, h.gone)
 	switch {
-	case lost:
+	case failed:
 		a.talk = conversation{}
 	case h.talk.Session != "":
 		a.talk = h.talk

@@ -190,6 +190,15 @@ func TestAConversationThatIsGoneBeginsAnew(t *testing.T) {
 	}
 }
 
+func TestARunThatMayHaveActedIsNotRepeated(t *testing.T) {
+	dir := t.TempDir()
+	h, w := onWire(t, wireRuntime(t), `{"wire":"gemini"}`, fmt.Sprintf("if [ $# = 0 ]; then %s; else echo again >>%s/runs; exit 1; fi", plays(t, dir, "gemini-0.61.0-text.json", 0), dir))
+	for _, want := range []string{"succeeded: hello there", "agent_exit: the agent's process exited with status 1 without a result", "succeeded: hello there"} {
+		expect.Is(t, came(ask(t, h, w.prompt("go"))), want)
+	}
+	expect.Is(t, len(lines(t, dir+"/runs", 1)), 1, "runs that failed")
+}
+
 func TestWhatIsSaidMeanwhileIsTheNextPromptOfTheTask(t *testing.T) {
 	dir := t.TempDir()
 	h, w := onWire(t, wireRuntime(t), `{"wire":"codex"}`, fmt.Sprintf("if [ $# = 0 ]; then %s; else %s; fi", plays(t, dir, "codex-0.171.0-tools.jsonl", 0), plays(t, dir, "codex-0.171.0-tools.jsonl", 0)))
