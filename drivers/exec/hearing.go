@@ -34,7 +34,7 @@ type hearing struct {
 	mu        sync.Mutex
 	doc       [2]*bytes.Buffer // of a document of several lines, by stream; nil outside of one
 	begun     bool             // it has begun, or taken up, a conversation
-	acts      bool             // it has made a call
+	acts      bool             // it has made a call, or prints none of them
 	talk      conversation
 	pieces    strings.Builder // of the message under way
 	final     string          // the last message

@@ -165,6 +165,7 @@ func (h *hearing) claudeResult(e *claudeEvent) {
 	default:
 		h.final = core.ClipTo(e.Result, core.MaxInput)
 	}
+	h.acts = h.acts || !h.begun
 	if e.Subtype == "success" { // else it may be that no conversation was begun
 		h.began(e.Session)
 	}

@@ -83,6 +83,7 @@ func readGemini(h *hearing, raw core.Raw) bool {
 		if e.Status = "success"; e.Error.Message != "" {
 			e.Status = "error"
 		}
+		h.acts = true
 		h.began(e.Session)
 		h.message("message", e.Response)
 		h.geminiResult(&e)

@@ -125,9 +125,10 @@ usage 360=300+60 $0.0000 of 0/0`},
 			out := ask(t, h, w.prompt("do it"))
 			expect.Is(t, came(out), c.outcome)
 			expect.Is(t, heard(w), c.told)
+			expect.Is(t, out.Unsent, out.Error != nil && c.recording != "gemini-0.61.0-login.stderr", "it is known to have done nothing")
 			expect.Is(t, string(expect.Of(os.ReadFile(dir+"/input"))(t)), "do it", "its input")
 			l, lacks := w.last(), out.Error != nil // it does nothing more until somebody mends that
-			expect.True(t, lacks == (l.Status == fleet.Failed) && lacks == (l.Trouble != nil) && out.Unsent == lacks && strings.HasSuffix(c.outcome, l.Reason), "it is %+v", l)
+			expect.True(t, lacks == (l.Status == fleet.Failed) && lacks == (l.Trouble != nil) && strings.HasSuffix(c.outcome, l.Reason), "it is %+v", l)
 		})
 	}
 }
