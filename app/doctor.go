@@ -99,8 +99,14 @@ func gitHere(ctx context.Context, cells *cell.Supervisor) command.Check {
 
 // agentsHere looks for coding agents.
 func agentsHere(look command.Look) command.Check {
-	found := command.FoundCoding(look.Getenv)
-	c := command.Check{Check: "agents", OK: found != "", Detail: found, Fix: "swarmdeck add lists them with their logins"}
+	var found []string
+	known, _ := command.LoadCoding(look.Getenv) // a mistake in the file is told by add
+	for _, a := range known {
+		if way, has := a.Way(look.Getenv("PATH")); has {
+			found = append(found, a.Name+" ("+a.Prints(look.Getenv("PATH"), way)[0]+")")
+		}
+	}
+	c := command.Check{Check: "agents", OK: len(found) > 0, Detail: strings.Join(found, ", "), Fix: "swarmdeck add lists them with their logins"}
 	if !c.OK {
 		c.Detail = "no coding agent is on PATH"
 		c.Fix = "swarmdeck add tells how to get one; any program that reads and writes lines is an agent too"
