@@ -105,7 +105,7 @@ const completionPatience = 2 * time.Second
 const (
 	firstPause   = 20 * time.Millisecond  // lets the process that went away let go of the file
 	longestPause = 500 * time.Millisecond // as often as an engine that goes away again and again is asked
-	patienceFor  = 30 * time.Second       // and as long
+	patienceFor  = 5 * time.Second        // and as long
 	holds        = time.Second            // one that was there this long is another matter
 )
 
