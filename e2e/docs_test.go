@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"swarmdeck/expect"
@@ -69,6 +70,11 @@ func TestLinesOfThePapersRun(t *testing.T) {
 				t.Parallel()
 				u := newReader(t)
 				for _, line := range lines {
+					if strings.HasSuffix(line, "elsewhere:\n") { // it waits for an answer, which the next lines give
+						u.leave(u.shell(line))
+						expect.Await(t, "its question", func() bool { return u.ok("approval", "list", "--open") != "" })
+						continue
+					}
 					out, err := u.shell(u.filled(line)).CombinedOutput()
 					expect.Must(t, err == nil || strings.HasPrefix(line, "swarmdeck doctor"), "%s\n%v\n%s", line, err, out)
 				}
@@ -76,6 +82,16 @@ func TestLinesOfThePapersRun(t *testing.T) {
 		}
 	}
 	expect.True(t, tried >= 50, "only %d lines", tried)
+}
+
+// leave has a command go on by itself, at most until the test ends.
+func (u *user) leave(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	expect.No(u.t, cmd.Start())
+	u.t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = cmd.Wait()
+	})
 }
 
 // commands are the lines of a block that are tried; a here-document is one.
