@@ -34,12 +34,17 @@ func agentTell(called string) *Op {
 			}
 			return nil
 		},
-	}, func(ctx context.Context, c *Call) (fleet.Told, error) {
+	}, func(ctx context.Context, c *Call) (Told[fleet.Told], error) {
 		text, err := c.Fleet.WithFiles(c.By.Tenant, name, text, attach)
 		if err != nil {
-			return fleet.Told{}, err
+			return Told[fleet.Told]{}, err
 		}
-		return c.Fleet.Tell(ctx, c.By, name, text, uri, now)
+		t, err := c.Fleet.Tell(ctx, c.By, name, text, uri, now)
+		said := "agent " + t.Agent + ": " + t.Note
+		if t.TaskID != "" {
+			said += " (" + t.TaskID + ")"
+		}
+		return told(t, said+"; next: swarmdeck log "+t.Agent), err
 	})
 }
 

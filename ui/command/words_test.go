@@ -172,7 +172,7 @@ func TestTellIsATaskForWhoIsIdle(t *testing.T) {
 	d := newDeck(t)
 	d.line(`agent create ada --project p -- sh -c 'echo done'`)
 	d.until("agent show ada", "status", "idle")
-	d.line("tell ada 'say it'")
+	expect.Has(t, d.line("tell ada 'say it'"), "agent ada: it is its task (tk_", "what is told of a task by words")
 	d.until("agent history ada", "status", "succeeded")
 }
 

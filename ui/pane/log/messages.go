@@ -119,7 +119,8 @@ func (p *Sheet) lay(env pane.Env) {
 		role = screen.Bad
 	}
 	paras.Head("what it said")
-	table := !m.Bad && strings.Contains(strings.TrimRight(m.Text, "\n"), "\n")
+	head, rows, _ := strings.Cut(m.Text, "\n")
+	table := !m.Bad && rows != "" && head == strings.ToUpper(head)
 	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true, Table: table}))
 }
 
