@@ -48,8 +48,14 @@ func tenants() []*Face {
 		}.Face(),
 		Of[operator.Operator]{
 			Noun: "operator", ID: "name",
-			Columns: "OPERATOR:name ROLE:role AGE:created_at,age GROUPS:groups,40 PROOFS,60",
+			Columns: "OPERATOR:name ROLE:role AGE:created_at,age GROUPS:groups,40 AWAY,40 PROOFS,60",
 			Cells: Cells[operator.Operator]{
+				"AWAY": func(o *operator.Operator, at At) string {
+					if !o.AwayUntil.After(at.Now) {
+						return ""
+					}
+					return o.Delegate + " stands in until " + Stamp(o.AwayUntil)
+				},
 				"PROOFS": func(o *operator.Operator, _ At) string { return o.Person() },
 			},
 		}.Face(),

@@ -115,6 +115,7 @@ func authority(t *testing.T, d *deck) {
 	code, _, _ := d.fails(1, "approval approve "+grave+" --reason again"+ann)
 	expect.True(t, code == "DENIED", "one person counted twice")
 	d.line("operator away --to viv --for 1h" + bob)
+	expect.Has(t, d.line("operator list"+bob), "viv stands in until", "who is away")
 	expect.Row(t, d.object("approval approve "+grave+" --reason two"+bob), "status", "approved")
 }
 
