@@ -209,7 +209,7 @@ func (f *fleet) effects() {
 		if f.runs += begun; begun > 0 {
 			f.again += begun - 1
 		}
-		if begun > it.attempt+1 {
+		if begun > it.attempt+2 { // what the round's fault cuts off is no attempt of the task
 			f.fatal("%s %s has %d attempts and ran %d times:\n%s", it.op.Key, it.task, it.attempt+1, begun, text)
 		}
 	}

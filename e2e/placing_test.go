@@ -43,7 +43,7 @@ func TestAgentsGetTheirPlacesByLabels(t *testing.T) {
 	u.ok("host", "add", "bee", "--command", "no-such-bee", "--label", "arch=amd64", "--label", "gpu=yes", "--slots", "3")
 	_, out, _ := make("last", "--on", "gpu=yes")
 	expect.True(t, field(out, "host") == "bee" && field(out, "on") == "gpu=yes", "%v", out)
-	expect.Has(t, u.ok("agent", "show", "last"), "gpu=yes")
+	expect.Has(t, u.ok("agent", "show", "last", "-o", "wide"), "gpu=yes")
 	code, out, stderr := u.run("host", "drain", "bee")
 	expect.True(t, code == 0 && strings.Contains(out+stderr, "3 agents have their place there: agent"), "%v %v %v", code, out, stderr)
 	file := filepath.Join(u.home, "swarm.yaml")

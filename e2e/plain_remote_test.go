@@ -202,7 +202,7 @@ func TestPlainSessionsKnowOfEachOther(t *testing.T) {
 	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["rm","-r","/nonexistent-dir"]}`)
 	id := ann.see(`approval (\S+) waits`)
 	ann.say("needs")
-	ann.see(id + ` waits: run rm -r /nonexistent-dir in \S+; risk: high; .*then: deny; type answer ` + id)
+	ann.see(id + ` waits: run rm -r /nonexistent-dir in \S+; risk: high; .*type answer ` + id)
 	ann.say("answer")
 	ann.see(`type a number:`)
 	bob.see(`ann looks at approval ` + id)

@@ -374,7 +374,6 @@ func TestAttachOpensACockpitByTheSystemsSSH(t *testing.T) {
 	there := u.atTerminal()
 	s := there.sit(80, 24, "attach", "bob@"+host, "--port", port, "--", "-q", "-i", keyFile(t, 0), "-o", "IdentitiesOnly=yes",
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
-	s.see(`t_acme`)
 	s.see(`fleet`)
 	u.ok("task", "dispatch", "--kind", "exec.run", "--input", `{"argv":["echo","over ssh"]}`, "--wait")
 	s.press("2")

@@ -36,7 +36,7 @@ stderr 'is not allowed'
 exit 2
 # the screen
 cockpit 80x24
-await screen /t_acme/
+await screen /fleet/
 key 2
 await screen /succeeded/
 cell 1,1 role=header

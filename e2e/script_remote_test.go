@@ -84,7 +84,7 @@ stderr 'needs the role admin'
 stderr 'from another machine'
 # the screen
 cockpit 80x24
-await screen /t_acme/
+await screen /fleet/
 key 2
 await screen /from the script/
 -- input.json --

@@ -61,7 +61,7 @@ func TestAFailedExpectationSaysWhereWhatAndShowsTheScreen(t *testing.T) {
 		},
 		"a picture": {
 			"cockpit 60x15\nawait screen /fleet/\nsnap x\n-- want/x.screen --\nnothing\n",
-			[]string{"test.txtar:3: snap x", "expected and actual differ", `-nothing`, `\+ t_default`},
+			[]string{"test.txtar:3: snap x", "expected and actual differ", `-nothing`, `\+   no agents`},
 		},
 		"no cockpit":     {"key j\n", []string{"test.txtar:1: there is no cockpit"}},
 		"left":           {"cockpit\nkey ctrl+c\nawait left\nkey j\n", []string{"test.txtar:4: the cockpit has been left"}},
@@ -134,7 +134,7 @@ func TestUpdateWritesTheScreensOfAScript(t *testing.T) {
 	code, _, stderr := u.play(text, "--update")
 	expect.Must(t, code == 0, "exit code %d: %s", code, stderr)
 	got := expect.Of(os.ReadFile(filepath.Join(u.home, "test.txtar")))(t)
-	if s := string(got); !strings.HasPrefix(s, text) || !strings.Contains(s, "-- want/empty.screen --\n t_default") || !strings.Contains(s, "~ roles\nHHHH") {
+	if s := string(got); !strings.HasPrefix(s, text) || !strings.Contains(s, "-- want/empty.screen --\n   no agents") || !strings.Contains(s, "~ roles\nHHHH") {
 		t.Fatalf("the script is now:\n%s", s)
 	}
 	code, _, stderr = u.play(string(got))

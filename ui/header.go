@@ -85,7 +85,7 @@ func (m *Model) header(c *screen.Canvas) {
 	}
 	if len(m.snap.Troubles) > 0 {
 		t := m.snap.Troubles[0]
-		right = m.headRight(c, right, screen.Danger, " degraded: "+term.Cut(term.Clean(t.Component+": "+t.Reason), max(0, w/4))+" ")
+		right = m.headRight(c, right, screen.Danger, " degraded: "+term.CutWith(t.Component+": "+t.Reason, w/4, c.Glyphs().Ellipsis)+" ")
 	}
 	if m.opt.ReadOnly {
 		right = m.headRight(c, right, screen.HeaderHot, " read-only ")

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"cmp"
-	"regexp"
 	"strings"
 
 	"swarmdeck/drivers/cell"
@@ -56,8 +55,14 @@ type conversation struct {
 	Spent fleet.Split `json:"spent,omitzero"`
 }
 
-// sessionID is what a program may call a conversation: it becomes a word of its command.
-var sessionID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
+// isSession says whether a program may call a conversation so: it becomes a word of its
+// command. It is 1-128 letters, digits, "_", "." and "-", and begins with no sign.
+func isSession(id string) bool {
+	strange := func(r rune) bool {
+		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("_.-", r)
+	}
+	return id != "" && len(id) <= 128 && !strings.ContainsRune("_.-", rune(id[0])) && !strings.ContainsFunc(id, strange)
+}
 
 // exitedOnWire makes the outcome of a turn whose process on a wire has ended. It reports
 // again when another is to run: the conversation is gone, or a person has said something

@@ -174,10 +174,8 @@ func (c *Call) complete(ctx context.Context, source, field string, id *string) e
 	if _, _, _, is := core.ParseID(*id); is || c.Engine == nil {
 		return nil
 	}
-	if source == "agent" { // there may be more of them than are looked through
-		if _, err := c.Fleet.Agent(ctx, c.By.Tenant, *id); err == nil {
-			return nil
-		}
+	if source == "agent" && c.Fleet.Known(c.By.Tenant, *id) { // there may be more of them than are looked through
+		return nil
 	}
 	all := c.short(ctx, source, *id)
 	if len(all) > 1 {
