@@ -21,13 +21,20 @@ func kept(life context.Context) (k *Keeper, health *[]fleet.Health, tries chan t
 	return &n, health, tries
 }
 
+// held does something as a driver does, with the lock.
+func (k *Keeper) held(do func()) {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	do()
+}
+
 func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, health, tries := kept(t.Context())
 		var waits []time.Duration
 		for range 12 {
 			at := time.Now()
-			k.Fail("it broke", false)
+			k.held(func() { k.Fail("it broke", false) })
 			waits = append(waits, (<-tries).Sub(at))
 		}
 		for i, want := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond} {
@@ -40,8 +47,7 @@ func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
 		expect.True(t, h.Status == fleet.Failed && h.Reason == "it broke" && h.Trouble.Tries == 1, "report %+v", h)
 		h = (*health)[len(*health)-1]
 		expect.True(t, h.Trouble.Tries == 8 && h.Trouble.Since.Equal((*health)[4].Trouble.Since), "report %+v", h.Trouble)
-		k.Well()
-		k.Fail(strings.Repeat("x", 2000), false)
+		k.held(func() { k.Well(); k.Fail(strings.Repeat("x", 2000), false) })
 		h = (*health)[len(*health)-1]
 		expect.True(t, h.Status == fleet.Offline && len(h.Reason) <= maxReason, "report %s of %d bytes", h.Status, len(h.Reason))
 		k.Close()
@@ -53,7 +59,7 @@ func TestABrokenAgentIsTriedLaterEachTime(t *testing.T) {
 func TestATroubleStandsUntilItIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k, health, tries := kept(t.Context())
-		k.Needs("log in", true)
+		k.held(func() { k.Needs("log in", true) })
 		last := func() fleet.Health { return (*health)[len(*health)-1] }
 		expect.True(t, last().Status == fleet.Failed && last().Reason == "log in", "%+v", last())
 		trouble := last().Trouble
@@ -65,15 +71,15 @@ func TestATroubleStandsUntilItIsMended(t *testing.T) {
 			return &n
 		}
 		n := again(false)
-		n.Check(nil)
+		n.held(func() { n.Check(nil) })
 		expect.True(t, last().Status == fleet.Failed && last().Trouble == trouble, "%+v", last())
 		time.Sleep(firstRest - time.Second)
 		expect.Is(t, len(tries), 0, "tries")
-		expect.No(t, n.Restart(&sync.Mutex{}, func() error { return nil }, func() error { return nil }))
+		expect.No(t, n.Restart(n.lock, func() error { return nil }, func() error { return nil }))
 		<-tries
-		n.Up()
+		n.held(n.Up)
 		expect.True(t, last().Status == fleet.Idle && last().Trouble != nil, "a start does not mend what a prompt found: %+v", last())
-		n.Well()
+		n.held(n.Well)
 		expect.True(t, last().Status == fleet.Idle && last().Trouble == nil, "%+v", last())
 		n.Close()
 		time.Sleep(time.Minute)
@@ -81,7 +87,7 @@ func TestATroubleStandsUntilItIsMended(t *testing.T) {
 		later.NextAt = began.Add(time.Hour)
 		trouble = &later
 		n = again(true) // a file here is newer than the bubble's time
-		n.Check(nil)
+		n.held(func() { n.Check(nil) })
 		expect.True(t, (<-tries).Equal(began), "it is not tried at once although something has changed")
 		n.Close()
 	})

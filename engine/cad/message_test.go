@@ -110,7 +110,7 @@ func TestWhatIsNoMessageIsRefusedByField(t *testing.T) {
 		{"ann", "bob", cad.Broadcast, `{"announcement":"status_update"}`, "to_agent_id"},
 		{"ann", "bob", cad.Request, `[]`, "content"},
 		{"ann", "bob", cad.Request, `{"request_type":`, "content"},
-		{"ann", "bob", cad.Request, `{"request_type":"query_status","x":"` + strings.Repeat("x", 256<<10) + `"}`, "content"},
+		{"ann", "bob", cad.Request, `{"request_type":"query_status","x":"` + strings.Repeat("x", 1<<20) + `"}`, "content"},
 		{"ann", "bob", cad.Request, `{}`, "content.request_type"},
 		{"ann", "bob", cad.Request, `{"request_type":"sing"}`, "content.request_type"},
 		{"ann", "bob", cad.Request, `{"request_type":7}`, "content.request_type"},
