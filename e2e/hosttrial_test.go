@@ -185,12 +185,9 @@ func (c *hostCuts) round(n int) {
 		given := c.given(text)
 		c.handed += len(given)
 		alone := slices.Compact(slices.Sorted(slices.Values(given))) // by the span of its try
-		most := 1
-		if kind == endKeeper { // which the agent does not outlive: it is tried again
-			most += seen.Attempt
-		}
-		well := seen.Status == "succeeded" || kind == endEngine && seen.Status == "blocked"
-		expect.True(c.t, well && len(given) != 0 && len(given) == len(alone) && len(given) <= most,
+		asked := kind == endEngine || kind == endKeeper // which the agent, or who knew of it, does not outlive
+		well := seen.Status == "succeeded" || asked && seen.Status == "blocked"
+		expect.True(c.t, well && len(given) == 1 && len(alone) == 1,
 			"round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
 	}
 	if c.healed != nil {
@@ -199,7 +196,7 @@ func (c *hostCuts) round(n int) {
 	expect.Must(c.t, len(c.given("two of them")) == 0, "round %d, %s: two processes of one agent were there at once", n, kind)
 }
 
-// answer says whether a prompt that the engine's end cut off is given again.
+// answer says whether a prompt that an end cut off is given again.
 func (c *hostCuts) answer(task string, again bool) {
 	c.t.Helper()
 	for line := range strings.Lines(c.ok("approval", "list", "--open", "-o", "json")) {

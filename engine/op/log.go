@@ -84,8 +84,7 @@ func (r *reading) agent(ctx context.Context, c *Call, name string, emit func(...
 func agentLog() *Op {
 	var name string
 	var r reading
-	var o *Op
-	o = list(Op{
+	o := list(Op{
 		Name: "agent log", Short: "Print an agent's conversation log, the newest line last", Example: "agent log lister --follow",
 		Long:      aboutLog + "\n--page and --page-size give pages instead, the newest line first.",
 		ForAgents: true, Streams: true, Statuses: []string{"DEBUG", "INFO", "WARN", "ERROR"},
