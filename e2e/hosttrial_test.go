@@ -185,7 +185,7 @@ func (c *hostCuts) round(n int) {
 		given := c.given(text)
 		c.handed += len(given)
 		alone := slices.Compact(slices.Sorted(slices.Values(given))) // by the span of its try
-		asked := kind == endEngine || kind == endKeeper // which the agent, or who knew of it, does not outlive
+		asked := kind == endEngine || kind == endKeeper              // which the agent, or who knew of it, does not outlive
 		well := seen.Status == "succeeded" || asked && seen.Status == "blocked"
 		expect.True(c.t, well && len(given) == 1 && len(alone) == 1,
 			"round %d, %s: %q has %d tries and %s %s; it was given as %q", n, kind, text, seen.Attempt+1, seen.Status, seen.Error.Code, given)
