@@ -54,8 +54,11 @@ func TestAKilledEngineLeavesNoRealServerBehind(t *testing.T) {
 	// They stand still until the next engine ends them.
 
 	id := field(u.ok("task", "list", "-o", "json"), "task_id")
-	out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json", "--status", "failed")
-	expect.True(t, field(out, "status") == "failed", "the call that was cut: %s", out)
+	code, _, stderr := u.run("task", "wait", id, "--timeout", "2s")
+	expect.True(t, code == 4 && strings.Contains(stderr, "a person must answer"), "the call that was cut: exit %d %s", code, stderr)
+	u.ok("approval", "deny", field(u.ok("approval", "list", "--open", "-o", "json"), "approval_id"), "--reason", "it may have been made")
+	out := u.ok("task", "wait", id, "--timeout", patience.String(), "-o", "json", "--status", "blocked")
+	expect.True(t, field(out, "status") == "blocked", "the call that was cut: %s", out)
 	out = u.ok(read...)
 	expect.True(t, field(out, "status") == "succeeded", "%s", out)
 	pids := u.servers()
