@@ -36,7 +36,8 @@ type hearing struct {
 	begun     bool             // it has begun, or taken up, a conversation
 	acts      bool             // it has made a call, or prints none of them
 	talk      conversation
-	pieces    strings.Builder // of the message under way
+	pieces    strings.Builder // of the message under way, not said yet
+	whole     strings.Builder // all of that message
 	final     string          // the last message
 	open      map[string]fleet.Event
 	counted   map[string]bool // messages whose tokens are in sum
@@ -148,17 +149,26 @@ func (h *hearing) message(kind, text string) {
 
 // piece takes a part of a message, which ends with whatever else is told.
 func (h *hearing) piece(text string) {
-	if h.pieces.Len() == 0 {
-		h.final = ""
-	}
 	h.pieces.WriteString(text)
-	h.final = core.ClipTo(h.final+text, core.MaxInput)
+	if h.whole.Len() < core.MaxInput {
+		h.whole.WriteString(text)
+	}
 	if h.pieces.Len() > sayPiece {
-		h.flush()
+		h.sayPieces()
 	}
 }
 
+// flush ends the message under way.
 func (h *hearing) flush() {
+	if h.whole.Len() == 0 {
+		return
+	}
+	h.sayPieces()
+	h.final = core.ClipTo(h.whole.String(), core.MaxInput)
+	h.whole.Reset()
+}
+
+func (h *hearing) sayPieces() {
 	text := h.pieces.String()
 	h.pieces.Reset()
 	for piece := range keeper.Pieces(text, maxLogLine) {

@@ -331,3 +331,16 @@ func FuzzWires(f *testing.F) {
 		}
 	})
 }
+
+func TestALongMessageInPiecesIsWholeInTheResult(t *testing.T) {
+	said := 0
+	h := wires["gemini"].hear(func(e fleet.Event) { said += len(e.Text) }, conversation{}, "")
+	piece := strings.Repeat("x", 1000)
+	for range 200 {
+		h.line(0, []byte(`{"type":"message","role":"assistant","delta":true,"content":"`+piece+`"}`))
+	}
+	h.line(0, []byte(`{"type":"result","status":"success"}`))
+	h.end()
+	expect.Is(t, len(h.outcome(cell.Exit{}, "").Text), 200_000, "bytes of the result")
+	expect.Is(t, said, 200_000, "bytes that were said")
+}

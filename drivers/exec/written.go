@@ -37,8 +37,13 @@ func (a *agent) written(args core.Raw) []judge.File {
 		return nil
 	}
 	files := a.opt.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
+	dir, err := os.OpenRoot(a.Spec.Dir) // what a link leads out of it is not looked at
+	if err != nil {
+		return files
+	}
+	defer dir.Close()
 	for _, path := range argv[1:] {
-		_, err := os.Lstat(filepath.Join(a.Spec.Dir, path))
+		_, err := dir.Lstat(path)
 		if errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(files, func(f judge.File) bool { return f.Path == path }) {
 			files = append(files, judge.File{Path: path})
 		}

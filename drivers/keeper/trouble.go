@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,8 +108,12 @@ func changed(since time.Time, paths ...string) bool {
 		if path == "" {
 			continue
 		}
-		inside, _ := filepath.Glob(filepath.Join(path, "*"))
-		for _, p := range append(inside, path) {
+		inside, _ := os.ReadDir(path)
+		all := []string{path}
+		for _, entry := range inside {
+			all = append(all, filepath.Join(path, entry.Name()))
+		}
+		for _, p := range all {
 			var st unix.Stat_t
 			if unix.Stat(p, &st) == nil && time.Unix(st.Ctim.Unix()).After(since) {
 				return true

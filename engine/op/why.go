@@ -91,14 +91,10 @@ func taskCause(r swarm.Reason) Cause {
 	case r.Status == task.Succeeded:
 		next = []string{"result show ID"}
 	case r.Status.Terminal():
-		next = []string{"task retry ID", "log ID"}
-		switch noun := strings.SplitN(r.Ref, "_", 2)[0]; {
-		case r.Ref == "":
-		case noun == core.ApprovalPrefix || noun == core.TaskPrefix:
-			next = append(next, "why @")
-		case r.Ref == "tenant", strings.Contains(r.Ref, ":"):
+		switch next = []string{"task retry ID", "log ID"}; {
+		case r.Ref == "tenant" || strings.Contains(r.Ref, ":"): // a budget
 			next = []string{"budget set @ --tokens N", "task retry ID"}
-		default:
+		case r.Ref != "":
 			next = append(next, "why @")
 		}
 	case r.Kind == "pause":
