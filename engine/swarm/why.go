@@ -121,11 +121,17 @@ func (s *slotting) whyEnded(ctx context.Context, t *task.Task, set func(kind, re
 		return set("", t.ApprovalID, "%s; what it said is no longer kept", t.ErrorCode)
 	}
 	ref := cmp.Or(t.ApprovalID, t.Agent)
-	switch subject, _, _ := strings.Cut(strings.TrimPrefix(r.Error.Message, "the budget of "), " "); {
-	case r.Error.Code == "budget_denied":
-		ref = subject
-	case r.Error.Code == "dependency_failed" && len(t.After) > 0:
-		ref = strings.Fields(strings.TrimPrefix(r.Error.Message, "task "))[0]
+	var may []string // an error may be an agent's own words: none but these become a part of a command
+	switch r.Error.Code {
+	case "budget_denied":
+		may = []string{"tenant", "session:" + t.SessionID, "agent:" + t.Agent}
+	case "dependency_failed":
+		may = t.After
+	}
+	for _, name := range may {
+		if strings.Contains(r.Error.Message, " "+name+" ") {
+			ref = name
+		}
 	}
 	return set("", ref, "%s (%s)", r.Error.Message, r.Error.Code)
 }
