@@ -22,19 +22,19 @@ func (s *damage) CreateTenant(ctx context.Context, by core.Caller, id string) (T
 	if err := core.CheckTenant(id); err != nil {
 		return Tenant{}, err
 	}
-	switch err := s.store.CreateTenant(ctx, id); {
-	case errors.Is(err, store.ErrTenantExists):
-		// A crash between the bucket and its record leaves a tenant without
-		// one; writing it now completes the first attempt.
-		if _, err := s.Tenant(ctx, id); err == nil {
-			return Tenant{}, core.Errorf(core.Conflict, "tenant %q exists already", id).With("field", "tenant_id")
-		}
-	case err != nil:
+	// A crash between the bucket and its record leaves a tenant without one, which is
+	// written now.
+	if err := s.store.CreateTenant(ctx, id); err != nil && !errors.Is(err, store.ErrTenantExists) {
 		return Tenant{}, fmt.Errorf("create tenant %s: %w", id, err)
 	}
 	t := Tenant{TenantID: id}
 	by.Tenant = id
 	err := s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		if _, there, err := tenants.Get(tx, tenantKey); err != nil {
+			return err
+		} else if there {
+			return core.Errorf(core.Conflict, "tenant %q exists already", id).With("field", "tenant_id")
+		}
 		t.CreatedAt = tx.Now()
 		if _, err := tx.Record(audit.Entry{Type: "tenant.created", Subject: "tenant", ID: id}); err != nil {
 			return err

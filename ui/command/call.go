@@ -331,7 +331,10 @@ func (c *call) tenant(by core.Caller) (string, error) {
 		by.Name = userName(by.Proof)
 	}
 	made, err := c.eng.Swarm.CreateTenant(c.ctx, by, DefaultTenant)
-	if err != nil {
+	switch {
+	case errors.Is(err, core.Kind(core.Conflict)): // another first command made it meanwhile
+		made.TenantID = DefaultTenant
+	case err != nil:
 		return "", err
 	}
 	need := c.opened

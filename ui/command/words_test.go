@@ -193,6 +193,22 @@ func TestATenantIsUnseenUntilThereAreTwo(t *testing.T) {
 	expect.Row(t, d.object("status"), "tenant_id", "t_default")
 }
 
+// TestFirstCommandsAtOnceShareTheFirstTenant, which one of them made.
+func TestFirstCommandsAtOnceShareTheFirstTenant(t *testing.T) {
+	d := newDeck(t)
+	done := make(chan string)
+	for range 8 {
+		go func() {
+			_, _, stderr := d.run("approval", "list")
+			done <- stderr
+		}()
+	}
+	for range 8 {
+		expect.Is(t, <-done, "", "standard error")
+	}
+	expect.Is(t, len(d.objects("audit list --kind tenant.created")), 1, "tenants made")
+}
+
 // TestWhichTenantIsAskedWhereNoneIsTheFirst.
 func TestWhichTenantIsAskedWhereNoneIsTheFirst(t *testing.T) {
 	d := newDeck(t)
