@@ -51,7 +51,7 @@ var reach = map[string][]string{
 
 // confined lists modules that only some parts may import.
 var confined = map[string]string{
-	"charm.land/":              "ui",
+	"charm.land/":              "ui, themes",
 	"github.com/charmbracelet": "ui, drivers/terminal/emulator", // which parses what a terminal is told
 	"go.etcd.io/bbolt":         "store",
 	"github.com/jackc/":        "store/postgres",

@@ -10,11 +10,13 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"image/color"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/pelletier/go-toml/v2"
 
 	"swarmdeck/ui/screen"
@@ -70,7 +72,7 @@ type document struct {
 	Style   map[string]look `toml:"style"`
 }
 
-// look is a style of which only what is said is known.
+// look is what a file says of a style.
 type look struct {
 	FG        *string `toml:"fg"`
 	BG        *string `toml:"bg"`
@@ -81,8 +83,33 @@ type look struct {
 	Reverse   *bool   `toml:"reverse"`
 }
 
+// over is what l says, and of the rest what below does.
+func (l look) over(below lipgloss.Style) (s lipgloss.Style, err error) {
+	color := func(text *string, set func(lipgloss.Style, color.Color) lipgloss.Style) {
+		if text != nil && err == nil {
+			var c color.Color
+			if c, err = Color(*text); err == nil {
+				s = set(s, c)
+			}
+		}
+	}
+	flag := func(on *bool, set func(lipgloss.Style, bool) lipgloss.Style) {
+		if on != nil {
+			s = set(s, *on)
+		}
+	}
+	color(l.FG, lipgloss.Style.Foreground)
+	color(l.BG, lipgloss.Style.Background)
+	flag(l.Bold, lipgloss.Style.Bold)
+	flag(l.Dim, lipgloss.Style.Faint)
+	flag(l.Italic, lipgloss.Style.Italic)
+	flag(l.Underline, lipgloss.Style.Underline)
+	flag(l.Reverse, lipgloss.Style.Reverse)
+	return s.Inherit(below), err
+}
+
 // sheet is what a file and those it extends say.
-type sheet map[screen.Role]look
+type sheet map[screen.Role]lipgloss.Style
 
 func read(data []byte, name string, depth int) (sheet, error) {
 	if len(data) > MaxFile {
@@ -110,60 +137,22 @@ func read(data []byte, name string, depth int) (sheet, error) {
 		if !ok {
 			return nil, fmt.Errorf("theme %s: style %q is unknown; one of %s", name, term.Cut(key, 60), strings.Join(screen.RoleNames(), " "))
 		}
-		l := doc.Style[key]
-		for _, c := range []*string{l.FG, l.BG} {
-			if c == nil {
-				continue
-			}
-			if _, err := Color(*c); err != nil {
-				return nil, fmt.Errorf("theme %s: style %s: %w", name, key, err)
-			}
+		style, err := doc.Style[key].over(out[role])
+		if err != nil {
+			return nil, fmt.Errorf("theme %s: style %s: %w", name, key, err)
 		}
-		out[role] = over(out[role], l)
+		out[role] = style
 	}
 	return out, nil
 }
 
-// over lays what b says over a.
-func over(a, b look) look {
-	pick := func(to **bool, from *bool) {
-		if from != nil {
-			*to = from
-		}
-	}
-	if b.FG != nil {
-		a.FG = b.FG
-	}
-	if b.BG != nil {
-		a.BG = b.BG
-	}
-	pick(&a.Bold, b.Bold)
-	pick(&a.Dim, b.Dim)
-	pick(&a.Italic, b.Italic)
-	pick(&a.Underline, b.Underline)
-	pick(&a.Reverse, b.Reverse)
-	return a
-}
-
 // resolve fills what a style doesn't say: its colours are those of text.
-func (s sheet) resolve() map[screen.Role]screen.Style {
-	out := map[screen.Role]screen.Style{}
-	text := s[screen.Text]
+func (s sheet) resolve() map[screen.Role]lipgloss.Style {
+	text := lipgloss.NewStyle().Foreground(s[screen.Text].GetForeground()).Background(s[screen.Text].GetBackground())
 	for role := range screen.Roles {
-		l := over(look{FG: text.FG, BG: text.BG}, s[role])
-		st := screen.Style{
-			Bold: l.Bold != nil && *l.Bold, Dim: l.Dim != nil && *l.Dim, Italic: l.Italic != nil && *l.Italic,
-			Underline: l.Underline != nil && *l.Underline, Reverse: l.Reverse != nil && *l.Reverse,
-		}
-		if l.FG != nil {
-			st.FG, _ = Color(*l.FG) // checked while reading
-		}
-		if l.BG != nil {
-			st.BG, _ = Color(*l.BG)
-		}
-		out[role] = st
+		s[role] = s[role].Inherit(text)
 	}
-	return out
+	return s
 }
 
 // palette are the names of the terminal's 16 colours.
@@ -174,22 +163,17 @@ var palette = [16]string{
 
 // Color reads a colour: default, a name of the terminal's 16 colours such as
 // bright-blue, a number from 0 to 255 of its palette, or #rrggbb.
-func Color(text string) (screen.Color, error) {
-	if text == "default" {
-		return screen.Color{}, nil
-	}
+func Color(text string) (color.Color, error) {
+	number := text
 	if i := slices.Index(palette[:], text); i >= 0 {
-		return screen.Palette(uint8(i)), nil
+		number = strconv.Itoa(i)
 	}
-	if hex, ok := strings.CutPrefix(text, "#"); ok && len(hex) == 6 {
-		if n, err := strconv.ParseUint(hex, 16, 32); err == nil {
-			return screen.RGB(uint8(n>>16), uint8(n>>8), uint8(n)), nil
-		}
+	_, notHex := strconv.ParseUint(strings.TrimPrefix(text, "#"), 16, 24)
+	_, notNumber := strconv.ParseUint(number, 10, 8)
+	if text == "default" || len(text) == len("#rrggbb") && text[0] == '#' && notHex == nil || notNumber == nil {
+		return lipgloss.Color(number), nil
 	}
-	if n, err := strconv.ParseUint(text, 10, 8); err == nil {
-		return screen.Palette(uint8(n)), nil
-	}
-	return screen.Color{}, fmt.Errorf("colour %q is unknown; default, black to bright-white, 0 to 255, or #rrggbb", term.Cut(text, 60))
+	return nil, fmt.Errorf("colour %q is unknown; default, black to bright-white, 0 to 255, or #rrggbb", term.Cut(text, 60))
 }
 
 // mistake names the line of what TOML refuses.

@@ -1,9 +1,13 @@
 package themes_test
 
 import (
+	"image/color"
 	"math"
 	"strings"
 	"testing"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/expect"
 	"swarmdeck/themes"
@@ -15,10 +19,12 @@ func load(t *testing.T, name string) *screen.Theme {
 	return expect.Of(themes.Load(name))(t)
 }
 
+var none color.Color = lipgloss.NoColor{}
+
 // luminance and ratio are those of WCAG 2.2, 1.4.3.
-func luminance(t *testing.T, c screen.Color) float64 {
+func luminance(t *testing.T, c color.Color) float64 {
 	t.Helper()
-	r, g, b, ok := c.RGB()
+	rgb, ok := c.(color.RGBA)
 	expect.Must(t, ok, "%v is no true colour", c)
 	lin := func(v uint8) float64 {
 		f := float64(v) / 255
@@ -27,12 +33,12 @@ func luminance(t *testing.T, c screen.Color) float64 {
 		}
 		return math.Pow((f+0.055)/1.055, 2.4)
 	}
-	return 0.2126*lin(r) + 0.7152*lin(g) + 0.0722*lin(b)
+	return 0.2126*lin(rgb.R) + 0.7152*lin(rgb.G) + 0.0722*lin(rgb.B)
 }
 
-func ratio(t *testing.T, s screen.Style) float64 {
+func ratio(t *testing.T, s lipgloss.Style) float64 {
 	t.Helper()
-	a, b := luminance(t, s.FG), luminance(t, s.BG)
+	a, b := luminance(t, s.GetForeground()), luminance(t, s.GetBackground())
 	return (max(a, b) + 0.05) / (min(a, b) + 0.05)
 }
 
@@ -54,22 +60,22 @@ func TestTheDefaultUsesTheTerminalsColours(t *testing.T) {
 	th := load(t, themes.Default)
 	for r := range screen.Roles {
 		s := th.Style(r)
-		for _, c := range []screen.Color{s.FG, s.BG} {
-			n, indexed := c.Index()
-			if c != (screen.Color{}) && (!indexed || n == 0 || n == 7 || n > 15 || n == 15 || n == 8) {
+		for _, c := range []color.Color{s.GetForeground(), s.GetBackground()} {
+			n, basic := c.(ansi.BasicColor)
+			if c != none && (!basic || n%8 == 0 || n%8 == 7) {
 				t.Errorf("%s has %v", r, c)
 			}
 		}
 	}
 	s := th.Style(screen.Selected)
-	expect.True(t, s.Reverse && s.FG == (screen.Color{}), "selected is %+v", s)
+	expect.True(t, s.GetReverse() && s.GetForeground() == none, "selected is %+v", s)
 }
 
 func TestMonoHasNoColour(t *testing.T) {
 	th := load(t, "mono")
 	for r := range screen.Roles {
 		s := th.Style(r)
-		expect.True(t, s.FG == (screen.Color{}) && s.BG == (screen.Color{}) && !s.Italic && !s.Dim, "%s is %+v", r, s)
+		expect.True(t, s.GetForeground() == none && s.GetBackground() == none && !s.GetItalic() && !s.GetFaint(), "%s is %+v", r, s)
 	}
 }
 
@@ -94,7 +100,7 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 	for _, name := range themes.Names() {
 		th := load(t, name)
 		for _, p := range pairs {
-			expect.True(t, th.Style(p[0]) != th.Style(p[1]), "%s: %s and %s look alike", name, p[0], p[1])
+			expect.True(t, th.Style(p[0]).Render("x") != th.Style(p[1]).Render("x"), "%s: %s and %s look alike", name, p[0], p[1])
 		}
 	}
 }
@@ -102,13 +108,14 @@ func TestWhatMattersLooksDifferent(t *testing.T) {
 func TestUserThemesExtend(t *testing.T) {
 	th := expect.Of(themes.Parse([]byte("extends = \"dark\"\n[style]\ngood = { fg = \"#ffffff\", bold = true }\nbad = { bg = \"bright-red\" }\n"), "mine"))(t)
 	dark := load(t, "dark")
-	got, want := th.Style(screen.Good), (screen.Style{FG: screen.RGB(255, 255, 255), BG: dark.Style(screen.Text).BG, Bold: true})
-	expect.True(t, got == want, "good is %+v, want %+v", got, want)
-	got = th.Style(screen.Bad)
-	expect.True(t, got.BG == screen.Palette(9) && got.FG == dark.Style(screen.Bad).FG, "bad is %+v", got)
-	if th.Style(screen.Warn) != dark.Style(screen.Warn) || th.Name != "mine" {
-		t.Errorf("warn is %+v", th.Style(screen.Warn))
+	for role, want := range map[screen.Role]lipgloss.Style{
+		screen.Good: lipgloss.NewStyle().Foreground(lipgloss.Color("#ffffff")).Background(dark.Style(screen.Text).GetBackground()).Bold(true),
+		screen.Bad:  dark.Style(screen.Bad).Background(lipgloss.BrightRed),
+		screen.Warn: dark.Style(screen.Warn),
+	} {
+		expect.Is(t, th.Style(role).Render("x"), want.Render("x"), role)
 	}
+	expect.Is(t, th.Name, "mine")
 }
 
 func TestMistakesAreNamed(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/expect"
@@ -225,7 +226,7 @@ func TestAFrameCostsTheSameAtAMillionRows(t *testing.T) {
 }
 
 func BenchmarkMoveAndDraw(b *testing.B) {
-	theme := screen.NewTheme("", map[screen.Role]screen.Style{screen.Accent: {FG: screen.Palette(6)}, screen.Busy: {FG: screen.Palette(4)}})
+	theme := screen.NewTheme("", map[screen.Role]lipgloss.Style{screen.Accent: lipgloss.NewStyle().Foreground(lipgloss.Cyan), screen.Busy: lipgloss.NewStyle().Foreground(lipgloss.Blue)})
 	for _, n := range []int{100, 10_000, 1_000_000} {
 		src := many(n)
 		g := grid.New(append(columns(), grid.Column{Title: "A", Min: 10}, grid.Column{Title: "B", Min: 10}, grid.Column{Title: "C", Min: 10}, grid.Column{Title: "D", Min: 10})...)

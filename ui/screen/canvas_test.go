@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/expect"
@@ -12,9 +13,9 @@ import (
 
 // theme gives every role a look of its own.
 func theme() *screen.Theme {
-	styles := map[screen.Role]screen.Style{screen.Text: {}}
+	styles := map[screen.Role]lipgloss.Style{screen.Text: {}}
 	for r := screen.Text + 1; r < screen.Roles; r++ {
-		styles[r] = screen.Style{FG: screen.Palette(uint8(r)), Bold: r%2 == 0}
+		styles[r] = lipgloss.NewStyle().Foreground(lipgloss.ANSIColor(r)).Bold(r%2 == 0)
 	}
 	return screen.NewTheme("test", styles)
 }
@@ -98,8 +99,8 @@ func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
 	c := screen.New(6, 2)
 	c.Text(0, 0, screen.Good, "ab")
 	c.Text(2, 0, screen.Bad, "c")
-	th := screen.NewTheme("test", map[screen.Role]screen.Style{
-		screen.Good: {FG: screen.Palette(2), Bold: true}, screen.Bad: {FG: screen.RGB(1, 2, 3), BG: screen.Palette(200)},
+	th := screen.NewTheme("test", map[screen.Role]lipgloss.Style{
+		screen.Good: lipgloss.NewStyle().Foreground(lipgloss.Green).Bold(true), screen.Bad: lipgloss.NewStyle().Foreground(lipgloss.Color("#010203")).Background(lipgloss.Color("200")),
 	})
 	got, want := c.Render(th), "\x1b[0;1;32mab\x1b[0;38;2;1;2;3;48;5;200mc\x1b[m   \n      "
 	expect.Must(t, got == want, "got %q, want %q", got, want)
@@ -108,8 +109,8 @@ func TestRenderChangesStyleOnlyWithTheRole(t *testing.T) {
 func TestNoLineStandsUnderBlanks(t *testing.T) {
 	c := screen.New(6, 1)
 	c.TextIn(0, 0, 6, screen.Title, "ab")
-	lined := screen.NewTheme("lined", map[screen.Role]screen.Style{screen.Title: {Underline: true, Bold: true}})
-	got, want := c.Render(lined), "\x1b[0;1;4mab\x1b[0;1m    \x1b[m"
+	lined := screen.NewTheme("lined", map[screen.Role]lipgloss.Style{screen.Title: lipgloss.NewStyle().Underline(true).Bold(true)})
+	got, want := c.Render(lined), "\x1b[0;1;4;4mab\x1b[0;1m    \x1b[m"
 	expect.True(t, got == want, "rendered %q, want %q", got, want)
 }
 

@@ -1,6 +1,11 @@
 package screen
 
-import "strconv"
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
 
 // Tint is a role's colour at a brightness, for pictures that are shaded. The
 // zero value is none: the role's own look. Themes without colours draw none.
@@ -44,98 +49,43 @@ func (c *Canvas) Tints(x, y int) (figure, ground Tint) {
 	return k.figure, k.ground
 }
 
-// rgb is a true colour.
-type rgb [3]uint8
-
 // Colored tells whether the theme has any colour; without one, tints are not
 // drawn.
 func (t *Theme) Colored() bool { return t.colored }
 
-// tints works out the full colour of every role.
-func (t *Theme) tints() {
-	for r, s := range t.styles {
-		c := s.FG
-		if c.kind == defaultColor && s.BG.kind != defaultColor {
-			c = s.BG
-		}
-		if t.base[r] = plainTint; c.kind != defaultColor {
-			t.base[r], t.colored = c.about(), true
-		}
+// tints works out the shades of a role: of what the terminal's own colours look like, which
+// is not known, they are about right.
+func (t *Theme) tints(r Role) {
+	c := said(t.styles[r].GetForeground())
+	if c == nil {
+		c = said(t.styles[r].GetBackground())
 	}
-}
-
-// plainTint stands for the terminal's own colour of text, which is not known.
-var plainTint = rgb{208, 208, 208}
-
-// color is what a tint looks like.
-func (t *Theme) color(k Tint) rgb {
-	r, level := k.Parts()
-	base := t.base[r]
-	for i, v := range base {
-		base[i] = uint8((int(v)*level + TintLevels/2) / TintLevels)
+	t.colored = t.colored || c != nil
+	if _, is := c.(ansi.BasicColor); is { // brighter than xterm's, so that their shades stay apart
+		c = lipgloss.Lighten(c, 0.3)
+	} else if c == nil {
+		c = color.Gray{208}
 	}
-	return base
-}
-
-// about is what a colour looks like where the terminal says nothing else:
-// xterm's palette, with its first sixteen made a little brighter so that their
-// shades stay apart.
-func (c Color) about() rgb {
-	if c.kind == trueColor {
-		return rgb{c.r, c.g, c.b}
+	for level := range t.shade[r] {
+		dark := lipgloss.Darken(c, 1-float64(level+1)/TintLevels)
+		t.shade[r][level] = ansi.Style{}.ForegroundColor(dark)[0][1:]
 	}
-	n := int(c.r)
-	switch {
-	case n < 16:
-		return [16]rgb{
-			{90, 90, 90},
-			{222, 56, 43},
-			{57, 181, 74},
-			{220, 190, 30},
-			{70, 120, 235},
-			{200, 80, 200},
-			{44, 181, 201},
-			{208, 208, 208},
-			{128, 128, 128},
-			{255, 95, 85},
-			{85, 225, 105},
-			{255, 235, 90},
-			{110, 160, 255},
-			{245, 120, 245},
-			{90, 225, 240},
-			{255, 255, 255},
-		}[n]
-	case n < 232:
-		step := func(v int) uint8 {
-			if v == 0 {
-				return 0
-			}
-			return uint8(55 + 40*v)
-		}
-		n -= 16
-		return rgb{step(n / 36), step(n / 6 % 6), step(n % 6)}
-	}
-	return rgb{uint8(8 + 10*(n-232)), uint8(8 + 10*(n-232)), uint8(8 + 10*(n-232))}
 }
 
 // appendTinted selects the look of a tinted cell. After another tinted cell of
 // equal weight, was, only the colours that differ are said.
 func (t *Theme) appendTinted(out []byte, k, was *cell, after bool) []byte {
-	s := t.styles[k.role]
-	after = after && t.styles[was.role].Bold == s.Bold
+	bold := t.styles[k.role].GetBold()
+	after = after && t.styles[was.role].GetBold() == bold
 	start := len(out)
 	if out = append(out, "\x1b["...); !after {
 		out = append(out, '0')
-		if s.Bold {
+		if bold {
 			out = append(out, ";1"...)
 		}
 	}
-	if !after || t.figure(k) != t.figure(was) {
-		out = t.figure(k).appendWhole(out, 30)
-	}
-	if !after || t.ground(k) != t.ground(was) {
-		out = t.ground(k).appendWhole(out, 40)
-	}
+	out = t.appendColor(out, '3', k.figure, t.figure[k.role], was.figure, t.figure[was.role], after)
+	out = t.appendColor(out, '4', k.ground, t.ground[k.role], was.ground, t.ground[was.role], after)
 	switch {
 	case len(out) == start+2:
 		return out[:start]
@@ -145,28 +95,16 @@ func (t *Theme) appendTinted(out []byte, k, was *cell, after bool) []byte {
 	return append(out, 'm')
 }
 
-// figure is the colour of a tinted cell's character.
-func (t *Theme) figure(k *cell) Color {
-	if k.figure == 0 {
-		return t.styles[k.role].FG
+// appendColor says one of a cell's colours, its tint or its role's, unless the
+// cell before has the same.
+func (t *Theme) appendColor(out []byte, which byte, k Tint, role string, was Tint, wasRole string, after bool) []byte {
+	if after && (k == was && k != 0 || k == 0 && was == 0 && role == wasRole) {
+		return out
 	}
-	c := t.color(k.figure)
-	return RGB(c[0], c[1], c[2])
-}
-
-// ground is the colour behind it.
-func (t *Theme) ground(k *cell) Color {
-	if k.ground == 0 {
-		return t.styles[k.role].BG
+	if k == 0 {
+		return append(append(out, ';'), role...)
 	}
-	c := t.color(k.ground)
-	return RGB(c[0], c[1], c[2])
-}
-
-// appendWhole is append that says the terminal's default too.
-func (c Color) appendWhole(b []byte, base int) []byte {
-	if c.kind == defaultColor {
-		return strconv.AppendInt(append(b, ';'), int64(base+9), 10)
-	}
-	return c.append(b, base)
+	r, level := k.Parts()
+	shades := &t.shade[r]
+	return append(append(out, ';', which), shades[min(max(level, 1), TintLevels)-1]...)
 }

@@ -4,12 +4,16 @@ import (
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
+
 	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
 func TestTintsAreShadesOfTheRole(t *testing.T) {
-	th := screen.NewTheme("test", map[screen.Role]screen.Style{screen.Good: {FG: screen.RGB(240, 120, 24)}, screen.Bad: {FG: screen.Palette(9), Bold: true}})
+	th := screen.NewTheme("test", map[screen.Role]lipgloss.Style{
+		screen.Good: lipgloss.NewStyle().Foreground(lipgloss.Color("#f07818")), screen.Bad: lipgloss.NewStyle().Foreground(lipgloss.BrightRed).Bold(true),
+	})
 	expect.Must(t, th.Colored(), "the theme counts as without colours")
 	full, half := screen.TintOf(screen.Good, screen.TintLevels), screen.TintOf(screen.Good, screen.TintLevels/2)
 	for _, c := range []struct {
@@ -35,7 +39,7 @@ func TestTintsAreShadesOfTheRole(t *testing.T) {
 		{"another weight", func(c *screen.Canvas) {
 			c.Set(0, 0, 'a', screen.Good, full, 0)
 			c.Set(1, 0, 'b', screen.Bad, screen.TintOf(screen.Bad, screen.TintLevels), 0)
-		}, "\x1b[0;38;2;240;120;24;49ma\x1b[0;1;38;2;255;95;85;49mb\x1b[m  "},
+		}, "\x1b[0;38;2;240;120;24;49ma\x1b[0;1;38;2;255;76;76;49mb\x1b[m  "},
 		{"painted over", func(c *screen.Canvas) {
 			c.Set(0, 0, 'a', screen.Text, full, half)
 			c.Paint(c.Bounds(), screen.Text)
@@ -52,7 +56,7 @@ func TestTintsAreShadesOfTheRole(t *testing.T) {
 }
 
 func TestThemesWithoutColoursDrawNoTints(t *testing.T) {
-	th := screen.NewTheme("mono", map[screen.Role]screen.Style{screen.Good: {Bold: true}})
+	th := screen.NewTheme("mono", map[screen.Role]lipgloss.Style{screen.Good: lipgloss.NewStyle().Bold(true)})
 	c := screen.New(2, 1)
 	c.Set(0, 0, 'x', screen.Good, screen.TintOf(screen.Good, 9), screen.TintOf(screen.Good, 3))
 	got, want := c.Render(th), "\x1b[0;1mx\x1b[m "

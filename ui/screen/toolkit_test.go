@@ -32,7 +32,7 @@ func TestTheToolkitSeesTheSamePicture(t *testing.T) {
 					if k.Content != text {
 						t.Fatalf("cell %d,%d is %q, the toolkit has %q\n%q", x, y, text, k.Content, strings.Join(c.Plain(), "\n"))
 					}
-					if bold := th.Style(role).Bold; text != "" && (k.Style.Attrs&uv.AttrBold != 0) != bold {
+					if bold := th.Style(role).GetBold(); text != "" && (k.Style.Attrs&uv.AttrBold != 0) != bold {
 						t.Fatalf("cell %d,%d of role %s is bold: %v", x, y, role, !bold)
 					}
 				}
