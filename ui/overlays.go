@@ -118,7 +118,7 @@ func (f *filterLine) Typing() bool { return true }
 func (f *filterLine) Draw(c *screen.Canvas) {
 	y := c.H() - 1
 	x := c.Text(0, y, screen.FooterKey, "/")
-	f.input.Draw(c, x, y, c.W()-x, screen.Input)
+	f.input.Draw(c, x, y, c.W()-x)
 }
 
 func (d *dialog) openFilter() tea.Cmd {

@@ -98,7 +98,7 @@ func (q *Confirm) answer(c *screen.Canvas, in screen.Rect) {
 		x := c.TextIn(in.X, y, min(2, in.W), screen.FooterKey, q.yes()+":")
 		c.TextIn(x, y, in.X+in.W-x, screen.Danger, " "+q.Verb)
 	} else {
-		q.input.Draw(c, in.X, y, in.W, screen.Input)
+		q.input.Draw(c, in.X, y, in.W)
 		hint = "type " + q.Type + " to " + q.Verb + ", esc: leave it as it is"
 		if q.wrong {
 			hint, role = "that is not "+q.Type, screen.Bad

@@ -174,7 +174,7 @@ func TestAPasteNeverSubmitsOrChooses(t *testing.T) {
 }
 
 func TestTextWithQuotesIsEnteredAsJSON(t *testing.T) {
-	for in, want := range map[string]string{`""`: "", `"a\nb"`: "a\nb", `say "hi"`: `say "hi"`, `"\"q\""`: `"q"`} {
+	for in, want := range map[string]string{`""`: "", `"a\nb"`: "a\nb", `say "hi"`: `say "hi"`, `"\"q\""`: `"q"`, "a\ufffdb": "a\ufffdb"} {
 		f := overlay.NewForm("x", []overlay.Field{{Name: "s", Type: overlay.StringField, Required: true}})
 		typed(f, in)
 		a := keys(f, "enter")

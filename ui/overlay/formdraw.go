@@ -92,7 +92,7 @@ func (f *Form) field(c *screen.Canvas, i, y, label int) {
 		c.Fill(room, screen.Input, ' ')
 		e.area.draw(c, room)
 	case here:
-		e.in.Draw(c, room.X, room.Y, room.W, screen.Input)
+		e.in.Draw(c, room.X, room.Y, room.W)
 	default:
 		c.TextIn(room.X, room.Y, room.W, screen.Input, strings.Join(strings.Fields(clip(e.text(), 4*room.W+400)), " "))
 	}

@@ -138,7 +138,7 @@ func (h *Help) Draw(c *screen.Canvas) {
 	}
 	label := "search a key or a word: "
 	x := c.TextIn(in.X, in.Y, min(term.Width(label), in.W/2), screen.Dim, label)
-	h.input.Draw(c, x, in.Y, in.X+in.W-x, screen.Input)
+	h.input.Draw(c, x, in.Y, in.X+in.W-x)
 }
 
 // line is one line of the help: a section's head, an entry, or a note.

@@ -175,6 +175,8 @@ func TestInputEdits(t *testing.T) {
 		{"a b left ctrl+k", "a"},
 		{"a b space c alt+b alt+b x", "xab c"},
 		{"é 世 left left end !", "é世!"},
+		{"a left alt+d", "a"},
+		{"a \u0301 left backspace", ""},
 	}
 	for _, tt := range tests {
 		var in overlay.Input

@@ -106,14 +106,10 @@ func (p *Palette) Update(msg tea.Msg) Action {
 
 // edit changes the line and asks for new candidates.
 func (p *Palette) edit(msg tea.Msg) Action {
-	before, value := p.Input.BeforeCursor(), p.Input.Value()
 	if !p.Input.Update(msg) {
 		return Action{}
 	}
 	p.past, p.problem = 0, ""
-	if p.Input.BeforeCursor() == before && p.Input.Value() == value {
-		return Action{}
-	}
 	return p.changed()
 }
 
@@ -203,7 +199,7 @@ func (p *Palette) Draw(c *screen.Canvas) {
 	y := c.H() - 1
 	c.Fill(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}, screen.Input, ' ')
 	c.Text(0, y, screen.FooterKey, ":")
-	p.Input.Draw(c, 1, y, c.W()-1, screen.Input)
+	p.Input.Draw(c, 1, y, c.W()-1)
 	if p.problem != "" && y > 0 {
 		y--
 		c.TextIn(0, y, c.W(), screen.ToastBad, p.problem)

@@ -62,6 +62,6 @@ func (p *Prompt) Draw(c *screen.Canvas) {
 		}
 	}
 	if in.H >= 1 {
-		p.Input.Draw(c, in.X, in.Y+min(1, in.H-1), in.W, screen.Input)
+		p.Input.Draw(c, in.X, in.Y+min(1, in.H-1), in.W)
 	}
 }

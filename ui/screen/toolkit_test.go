@@ -8,6 +8,7 @@ import (
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
+	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 )
 
@@ -37,6 +38,25 @@ func TestTheToolkitSeesTheSamePicture(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// What a part of the toolkit renders is as harmless as any text, and stays in its place.
+func TestAWidgetIsTextInRoles(t *testing.T) {
+	c := screen.New(8, 2)
+	c.Widget(screen.Rect{X: 1, W: 6, H: 1}, screen.Input, "a"+screen.Look(screen.Bad).Render("b")+screen.Look(screen.Input).Reverse(true).Render("c")+"\u0301\nd")
+	expect.Is(t, strings.Join(append(c.Plain(), c.Roles()...), "|"), " abc\u0301||.ixiiii|")
+	x, y, ok := c.Cursor()
+	expect.True(t, ok && x == 3 && y == 0, "the cursor is at %d,%d: %v", x, y, ok)
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 500 {
+		c := screen.New(rng.IntN(30), rng.IntN(6))
+		r := screen.Rect{X: rng.IntN(20) - 2, Y: rng.IntN(4) - 1, W: rng.IntN(30), H: rng.IntN(6)}
+		c.Widget(r, screen.Input, nasty[rng.IntN(len(nasty))]+"\n"+screen.Look(screen.Role(rng.IntN(40))).Render(nasty[rng.IntN(len(nasty))]))
+		whole(t, c)
+		for _, row := range c.Plain() {
+			expect.Must(t, !strings.ContainsAny(row, "\x1b\x07\u202e\u200d\u200b"), "the screen holds %q", row)
 		}
 	}
 }
