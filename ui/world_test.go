@@ -356,3 +356,7 @@ func (w fakeAudit) Get(_ context.Context, _, want string) (audit.Event, error) {
 func (w fakeAudit) List(_ context.Context, _ string, f core.Filter) (core.Page[audit.Event], error) {
 	return page(w.fakeWorld, w.events, f, nil)
 }
+
+func (w fakeAudit) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error) {
+	return w.List(ctx, tenant, f)
+}

@@ -15,8 +15,15 @@ import (
 // Events is the append-only bucket of the log: big-endian seq → event JSON.
 const Events store.Bucket = "audit"
 
-// counter names the tenant's counter of events, which is the newest seq.
-const counter = "audit"
+// counter names the tenant's counter of events, which is the newest seq, and toldCounter
+// that of those that are no bookkeeping.
+const (
+	counter     = "audit"
+	toldCounter = "audit.told"
+)
+
+// rowsEvent proves rows that no other event of their transaction does.
+const rowsEvent = "rows.written"
 
 // MaxEvent bounds one event's JSON, in bytes. What is larger belongs in a
 // record of its own, with its digest in the event.
@@ -38,6 +45,10 @@ type Event struct {
 	Door  core.Door      `json:"door"`
 	// Prev is the seq of the previous event about the same subject, 0 if none.
 	Prev uint64 `json:"prev,omitzero"`
+	// Told counts the events up to this one that are no bookkeeping, and Routine says
+	// that this one is; see Routine.
+	Told    uint64 `json:"told"`
+	Routine bool   `json:"routine,omitzero"`
 
 	Payload core.Raw `json:"payload"`
 }
@@ -97,7 +108,7 @@ type stamp struct {
 // appendEvent appends the event's JSON to b, but for the rows of its payload
 // and the two braces at its end. It is written by hand because it stands in the
 // path of every change.
-func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
+func (s *stamp) appendEvent(b []byte, seq, told uint64, e *Entry) ([]byte, error) {
 	var err error
 	quote := func(member, value string) {
 		b = append(b, member...)
@@ -134,6 +145,11 @@ func (s *stamp) appendEvent(b []byte, seq uint64, e *Entry) ([]byte, error) {
 	if e.Prev > 0 {
 		b = append(b, `,"prev":`...)
 		b = strconv.AppendUint(b, e.Prev, 10)
+	}
+	b = append(b, `,"told":`...)
+	b = strconv.AppendUint(b, told, 10)
+	if Routine(e.Type) {
+		b = append(b, `,"routine":true`...)
 	}
 	quote(`,"payload":{"subject":`, e.Subject)
 	quote(`,"id":`, e.ID)

@@ -28,17 +28,25 @@ func (l *Ledger) List(ctx context.Context, tenant string, f core.Filter) (core.P
 	if err != nil {
 		return core.Page[Event]{}, err
 	}
+	if want := newMatcher(f); want != nil {
+		return l.matching(ctx, tenant, f, want, true)
+	}
 	lo, hi, err := l.span(ctx, tenant, f)
 	if err != nil {
 		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
 	}
-	want := newMatcher(f)
-	if want == nil {
-		return l.page(ctx, tenant, f, lo, hi)
-	}
+	return l.page(ctx, tenant, f, lo, hi)
+}
+
+// matching takes a page out of the events that match, with bookkeeping or without.
+func (l *Ledger) matching(ctx context.Context, tenant string, f core.Filter, want *matcher, routine bool) (core.Page[Event], error) {
 	g := core.Gather[Event]{Filter: f}
+	lo, hi, err := l.span(ctx, tenant, f)
+	if err != nil {
+		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
+	}
 	err = l.walkBack(ctx, tenant, lo, hi, func(data []byte) error {
-		ok, err := want.match(data)
+		ok, err := want.match(data, routine)
 		if err != nil || !ok {
 			return err
 		}
@@ -94,16 +102,9 @@ func (l *Ledger) span(ctx context.Context, tenant string, f core.Filter) (lo, hi
 }
 
 func timeOf(tx store.Tx, seq uint64) (time.Time, error) {
-	data, err := tx.Get(Events, key(seq))
+	h, err := headAt(tx, seq)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("event %d: %w", seq, err)
-	}
-	if data == nil {
-		return time.Time{}, core.Errorf(core.Internal, "event %d is missing from the log; run audit verify", seq)
-	}
-	h, err := headOf(data)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("event %d: %w", seq, err)
+		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339Nano, string(h.at))
 }
@@ -170,13 +171,14 @@ func newMatcher(f core.Filter) *matcher {
 	return m
 }
 
-func (m *matcher) match(data []byte) (bool, error) {
+func (m *matcher) match(data []byte, routine bool) (bool, error) {
 	h, err := headOf(data)
 	if err != nil {
 		return false, err
 	}
 	switch {
-	case m.prefix && (len(h.typ) < len(m.kind) || string(h.typ[:len(m.kind)]) != m.kind),
+	case h.routine && !routine,
+		m.prefix && (len(h.typ) < len(m.kind) || string(h.typ[:len(m.kind)]) != m.kind),
 		!m.prefix && m.kind != "" && string(h.typ) != m.kind,
 		m.trace != "" && string(h.trace) != m.trace,
 		m.task != "" && string(h.subjectID) != m.task,

@@ -13,7 +13,8 @@ type head struct {
 	tenant, trace, id, typ, at []byte
 	seq                        uint64
 	actor                      []byte
-	prev                       uint64
+	prev, told                 uint64
+	routine                    bool
 	payload                    []byte // the JSON object
 	subject, subjectID         []byte
 	after                      []byte // what follows the id in the payload
@@ -35,6 +36,10 @@ func parseHead(data []byte) (h head, ok bool) {
 	s.text(`,"door":"`)
 	if s.ok && bytes.HasPrefix(s.rest, []byte(`,"prev":`)) {
 		h.prev = s.number(`,"prev":`)
+	}
+	h.told = s.number(`,"told":`)
+	if s.rest, h.routine = bytes.CutPrefix(s.rest, []byte(`,"routine":true`)); !s.ok {
+		return h, false
 	}
 	s.literal(`,"payload":`)
 	if s.ok && len(s.rest) > 0 {
@@ -101,7 +106,7 @@ func headOf(data []byte) (head, error) {
 	at, err := e.CreatedAt.MarshalText()
 	return head{
 		tenant: []byte(e.TenantID), trace: []byte(e.TraceID), id: []byte(e.EventID), typ: []byte(e.EventType), at: at,
-		seq: e.Seq, actor: []byte(e.Actor), prev: e.Prev, payload: e.Payload, subject: []byte(p.Subject), subjectID: []byte(p.ID),
+		seq: e.Seq, actor: []byte(e.Actor), prev: e.Prev, told: e.Told, routine: e.Routine, payload: e.Payload, subject: []byte(p.Subject), subjectID: []byte(p.ID),
 	}, err
 }
 

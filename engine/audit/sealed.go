@@ -78,7 +78,7 @@ func (v *verifier) chain(tx store.Tx) error {
 				v.problem("event seq %d (%s): was changed: its hash is not the one in the tree", size, v.id(size))
 			}
 			v.edge.push(leaf, nil)
-			v.content(size, data)
+			v.content(size, data, true)
 		} else {
 			nodes := cover(v.edge.size, size)
 			at := make([]int64, len(nodes))

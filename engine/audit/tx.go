@@ -125,7 +125,7 @@ func (tx *Tx) finish() error {
 		if err := tx.settle(); err != nil || len(tx.rows) == 0 {
 			return err
 		}
-		if _, err := tx.Record(Entry{Type: "rows.written", Subject: "rows", ID: string(tx.rows[0].bucket)}); err != nil {
+		if _, err := tx.Record(Entry{Type: rowsEvent, Subject: "rows", ID: string(tx.rows[0].bucket)}); err != nil {
 			return err
 		}
 	}
@@ -135,7 +135,11 @@ func (tx *Tx) finish() error {
 func (s *stamp) begin(tx store.Tx, seq uint64, e *Entry) ([]byte, error) {
 	const head = 640 // what an event takes beside its state and detail
 	buf := binary.BigEndian.AppendUint64(tx.Alloc(8+head+rawLen(e.State)+rawLen(e.Detail)+len(e.RawState)+len(e.RawDetail)), seq)
-	buf, err := s.appendEvent(buf, seq, e)
+	told := uint64(tx.Counter(toldCounter))
+	if !Routine(e.Type) {
+		told = uint64(tx.Add(toldCounter, 1))
+	}
+	buf, err := s.appendEvent(buf, seq, told, e)
 	if err != nil {
 		return nil, fmt.Errorf("audit event %s of %s %s: %w", e.Type, e.Subject, e.ID, err)
 	}

@@ -93,6 +93,9 @@ type verifier struct {
 	edge    frontier   // of the events as they are
 	lastBad uint64     // newest event that does not match the tree
 	named   []namedKey // keys by the log's own events
+	counted uint64     // events that are no bookkeeping, by the counter,
+	told    uint64     // and by the newest event that could be read,
+	toldAt  uint64     // which has this seq
 	at      []byte     // time of the event before
 	atTime  time.Time
 	hashes  []tlog.Hash // stored ones of the slice
@@ -115,7 +118,7 @@ func (v *verifier) id(seq uint64) string { return string(appendID(nil, v.prefix,
 // begin takes the log's head: everything after belongs to a later commit.
 func (v *verifier) begin(tx store.Tx) error {
 	v.next = 1
-	v.count = uint64(max(tx.Counter(counter), 0))
+	v.count, v.counted = uint64(max(tx.Counter(counter), 0)), uint64(max(tx.Counter(toldCounter), 0))
 	head, err := tx.Get(heads, checkpointKey)
 	if errors.Is(err, store.ErrCorrupt) {
 		v.problem("the stored checkpoint is damaged (checksum mismatch)")
@@ -225,7 +228,8 @@ func (v *verifier) event(data []byte) {
 	var leaf tlog.Hash
 	leaf, v.buf = leafHash(v.buf, data)
 	at := uint64(tlog.StoredHashIndex(0, int64(seq-1))) - v.base
-	switch stored := v.hashes[at]; {
+	stored := v.hashes[at]
+	switch {
 	case stored == leaf:
 	case stored == (tlog.Hash{}):
 		if !v.holed {
@@ -235,7 +239,7 @@ func (v *verifier) event(data []byte) {
 		v.lastBad = seq
 		v.problem("event seq %d (%s): was changed: its hash is not the one in the tree", seq, v.id(seq))
 	}
-	v.content(seq, data)
+	v.content(seq, data, stored == leaf)
 	v.push(leaf)
 }
 
@@ -272,8 +276,9 @@ func (v *verifier) push(leaf tlog.Hash) {
 	v.next++
 }
 
-// content checks what the event says of itself.
-func (v *verifier) content(seq uint64, data []byte) {
+// content checks what the event says of itself; what is not in the tree as it is was
+// told of, and what it counts is not looked at.
+func (v *verifier) content(seq uint64, data []byte, sound bool) {
 	h, err := headOf(data)
 	if err != nil {
 		v.problem("event seq %d (%s): can't be read: %v", seq, v.id(seq), err)
@@ -285,6 +290,12 @@ func (v *verifier) content(seq uint64, data []byte) {
 	}
 	if h.prev >= seq {
 		v.problem("event seq %d (%s): names the later event %d as the one before", seq, v.id(seq), h.prev)
+	}
+	if rises := h.told - v.told; seq == v.toldAt+1 && sound && (rises > 1 || (rises == 0) != h.routine) {
+		v.problem("event seq %d (%s): counts %d events that are no bookkeeping, the one before it %d", seq, v.id(seq), h.told, v.told)
+	}
+	if sound {
+		v.told, v.toldAt = h.told, seq
 	}
 	if !bytes.Equal(h.at, v.at) {
 		at, err := time.Parse(time.RFC3339Nano, string(h.at))
@@ -327,6 +338,9 @@ func (v *verifier) finish(saved []byte, trusted []string) {
 	}
 	if v.saved != nil {
 		v.finishSaved(saved, trusted)
+	}
+	if len(v.report.Problems) == 0 && v.told != v.counted {
+		v.problem("the log counts %d events that are no bookkeeping, its newest event %d", v.counted, v.told)
 	}
 	v.report.OK = len(v.report.Problems) == 0
 	if v.more > 0 {

@@ -19,13 +19,7 @@ import (
 func auditLog() []*Op {
 	id := arg("ID", "event")
 	return []*Op{
-		list(Op{
-			Name: "audit list", Short: "List the audit events, newest first", Example: "audit list --kind 'approval.*' --since 1h",
-			Long: "List the audit events, newest first. --kind is the event type, task.* takes all that begin so;\n" +
-				"--agent is who acted or what it was about.",
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[audit.Event], error) {
-			return c.Audit.List(ctx, c.By.Tenant, f)
-		}),
+		auditList(),
 		show(Op{Name: "audit show", Short: "Show an audit event"}, id,
 			func(ctx context.Context, c *Call, id string) (audit.Event, error) {
 				return c.Audit.Get(ctx, c.By.Tenant, id)
@@ -110,6 +104,22 @@ func auditLog() []*Op {
 				return told(Done{w.Name, "removed"}, "nothing is published to "+w.Name+" any more"), err
 			}),
 	}
+}
+
+func auditList() *Op {
+	var all bool
+	return list(Op{
+		Name: "audit list", Short: "List the audit events, newest first", Example: "audit list --kind 'approval.*' --since 1h\naudit list --all",
+		Long: "List the audit events, newest first: decisions, effects, failures and what people did. Bookkeeping, which proves rows or\n" +
+			"notes the steps of what another event tells, is left out without --all or --kind. --kind is the event type, task.* takes\n" +
+			"all that begin so; --agent is who acted or what it was about. In the cockpit: key A shows all.",
+		Params: []*Param{flag(&all, "all", "with the bookkeeping")},
+	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[audit.Event], error) {
+		if all {
+			return c.Audit.List(ctx, c.By.Tenant, f)
+		}
+		return c.Audit.Told(ctx, c.By.Tenant, f)
+	})
 }
 
 // direct refuses whom another engine brought here. Engines let each other in by what the

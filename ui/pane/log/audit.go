@@ -6,6 +6,8 @@ import (
 	"context"
 	"strconv"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -21,11 +23,21 @@ const AuditName = "audit"
 type Audit interface {
 	Get(ctx context.Context, tenant, id string) (audit.Event, error)
 	List(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error)
+	Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error)
 }
 
-// NewAudit makes the pane of the audit log, newest first.
-func NewAudit(of Audit) *pane.Table[audit.Event] {
-	return pane.NewTable(pane.Spec[audit.Event]{
+// List is the pane of the audit log, newest first: without bookkeeping, until that is
+// asked for.
+type List struct {
+	*pane.Table[audit.Event]
+	of  Audit
+	all bool
+}
+
+// NewAudit makes it.
+func NewAudit(of Audit) *List {
+	p := &List{of: of}
+	p.Table = pane.NewTable(pane.Spec[audit.Event]{
 		Name: AuditName, Title: "audit", Empty: "no events",
 		Face: face.For[audit.Event](),
 		Cells: map[string]pane.Cell[audit.Event]{
@@ -38,8 +50,32 @@ func NewAudit(of Audit) *pane.Table[audit.Event] {
 		},
 		ID:    func(e *audit.Event) string { return e.EventID },
 		Item:  eventItem,
-		Fetch: of.List,
+		Fetch: of.Told,
 	})
+	return p
+}
+
+// Title implements pane.Pane.
+func (p *List) Title(env pane.Env) string {
+	if p.all {
+		return p.Table.Title(env) + "  with bookkeeping"
+	}
+	return p.Table.Title(env)
+}
+
+// Do implements pane.Pane.
+func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	if action != "show-all" {
+		return p.Table.Do(env, action)
+	}
+	p.all = !p.all
+	fetch, text := p.of.Told, p.FilterText()
+	if p.all {
+		fetch = p.of.List
+	}
+	p.Rebind(fetch)
+	cmd, _ := p.Filter(env, text) // the text was a filter before
+	return cmd, true
 }
 
 // eventItem is an event as a thing under the cursor.
