@@ -67,7 +67,7 @@ func (m *Model) action(name string) tea.Cmd {
 	case "dismiss":
 		m.toasts.Dismiss()
 	case "redraw":
-		return tea.ClearScreen
+		return tea.Batch(tea.ClearScreen, m.reorder(func(pane.Ordered) bool { return true }))
 	case "suspend":
 		return m.suspend()
 	case "terminal":

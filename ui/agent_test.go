@@ -16,7 +16,7 @@ func openScribe(r *rig) {
 		a.Usage.Tokens, a.Usage.CostUSD, a.Usage.Tasks = 123_456, 1.5, 3
 		r.w.agents[2] = &a
 	})
-	r.keys("1", "g", "j", "j", "enter")
+	r.keys("1", "g", "enter") // it waits for somebody, so it is first
 }
 
 func TestTheAgentSheetLooksRight(t *testing.T) {

@@ -108,6 +108,9 @@ func TestTheListMovingUnderTheCursorMakesKeysDead(t *testing.T) {
 	r.change(func() {
 		r.w.approvals = append([]*judge.Approval{approval(9, judge.Critical, "new and urgent", `{}`)}, r.w.approvals...)
 	})
+	for at := r.m.list.Position(); r.m.list.Position() == at; { // nobody moves, so the list is put in order
+		r.wait(100 * time.Millisecond)
+	}
 	r.press("a")
 	r.ranNothing()
 	got := r.m.list.Selected(r.m.env()).ID

@@ -21,6 +21,15 @@ type attention struct {
 	heeded  map[string]bool // needs that were told of, or seen
 	looked  map[string]bool // failures that were looked at
 	rang    time.Time       // the last notice
+	walk    walk
+}
+
+// walk is a way through all that needs somebody.
+type walk struct {
+	seen map[string]bool // needs that it came to; nil is no walk
+	from placement       // where it began, and the row under the cursor there
+	row  string
+	list string // that it went to last
 }
 
 // need is one thing that waits for the operator.
@@ -73,39 +82,59 @@ func (q *attention) queue() []need {
 	return out
 }
 
-// nextNeed goes to the next thing that waits for the operator, from the one
-// that is shown on to the end, then round.
+// nextNeed goes to the next thing that waits for the operator, the most urgent first,
+// and after the last one back to where the walk began. Who has gone elsewhere meanwhile
+// begins another.
 func (q *attention) nextNeed() tea.Cmd {
-	queue := q.queue()
-	if len(queue) == 0 {
-		return q.say(false, "", "nothing needs you")
+	w, queue := &q.walk, q.queue()
+	if w.seen != nil && w.list != q.place.base {
+		*w = walk{}
 	}
-	here := pane.Item{}
-	if a := q.card.Approval(); a != nil && q.place.visible(gate.CardName) {
-		here = gate.ApprovalItem(a)
-	} else if p := q.focused(); p != nil {
-		here = p.Selected(q.env())
+	if w.seen == nil && len(queue) > 0 {
+		*w = walk{seen: map[string]bool{}, from: q.place, row: q.panes[q.place.base].Selected(q.env()).ID}
+		w.from.open = slices.Clone(w.from.open)
 	}
-	at := slices.IndexFunc(queue, func(n need) bool { return n.item.Kind == here.Kind && n.item.ID == here.ID })
-	next := queue[(at+1)%len(queue)]
+	at := slices.IndexFunc(queue, func(n need) bool { return !w.seen[n.key()] })
+	if at < 0 {
+		return q.endWalk(len(queue))
+	}
+	next := queue[at]
+	w.seen[next.key()] = true
 	if next.once {
 		q.lookedAt(next, queue)
 	}
-	if next.item.Kind == "approval" {
-		q.goTo(gate.ApprovalsName)
-		q.list.Refresh(q.env())
-		_, _ = q.list.Filter(q.env(), "")
-		q.list.Select(next.item.ID)
-		if q.w < wideW {
-			q.openItem(next.item)
-		}
+	if next.item.Kind != "approval" {
+		w.list = fleet.Name
+		q.goTo(fleet.Name)
+		_, _ = q.fleet.Filter(q.env(), "")
+		q.fleet.Select(next.item.ID)
 		return nil
 	}
-	q.goTo(fleet.Name)
-	p := q.fleet
-	_, _ = p.Filter(q.env(), "")
-	p.Select(next.item.ID)
+	w.list = gate.ApprovalsName
+	q.goTo(gate.ApprovalsName)
+	q.list.Refresh(q.env())
+	_, _ = q.list.Filter(q.env(), "")
+	q.list.Select(next.item.ID)
+	if q.w < wideW {
+		q.openItem(next.item)
+	}
 	return nil
+}
+
+// endWalk goes back to where a walk began; left is how much still needs somebody.
+func (q *attention) endWalk(left int) tea.Cmd {
+	text := "nothing needs you"
+	if left > 0 {
+		text = fmt.Sprintf("that was all that needs you: %d", left)
+	}
+	if from := q.walk.from; q.walk.seen != nil {
+		q.place.base, q.place.lead, q.place.open, q.place.prev = from.base, from.lead, from.open, from.prev
+		if p, ok := q.panes[from.base].(interface{ Select(id string) bool }); ok {
+			p.Select(q.walk.row)
+		}
+		q.walk = walk{}
+	}
+	return q.say(false, "", text)
 }
 
 // lookedAt notes that something was looked at, and forgets what is over.

@@ -39,14 +39,61 @@ func needy(t *testing.T, w, h int) *rig {
 func TestWhatNeedsMeIsGoneThroughInOrder(t *testing.T) {
 	r := needy(t, 120, 40)
 	r.change(func() { r.w.approvals = []*judge.Approval{approval(1, judge.Low, "list", `{}`)} })
-	var went []string
-	for range 4 {
-		r.keys("i")
-		went = append(went, r.m.focused().Selected(r.m.env()).ID)
+	walk := func(n int) string {
+		var went []string
+		for range n {
+			r.keys("i")
+			went = append(went, r.m.focused().Selected(r.m.env()).ID)
+		}
+		return strings.Join(went, " ")
 	}
-	expect.Is(t, strings.Join(went, " "), id("ap", 1)+" scribe changes "+id("ap", 1), "went to")
+	r.keys("2", "j")
+	row := id("tk", 9)
+	expect.Is(t, walk(5), id("ap", 1)+" scribe changes "+row+" "+id("ap", 1), "went to")
+	r.has("that was all that needs you: 3")
 	expect.Is(t, r.m.View().WindowTitle, "(3) swarmdeck", "title")
-	r.has("3 need you")
+	r.has("3 need you · 12m")
+	r.keys("5", "j") // elsewhere: another walk begins
+	expect.Is(t, walk(4), id("ap", 1)+" scribe changes "+id("gd", 5), "went to")
+}
+
+func TestWhoNeedsSomebodyStandsFirstAndNoRowJumpsUnderTheCursor(t *testing.T) {
+	r := newRig(t, 80, 24)
+	order := func(want string) {
+		t.Helper()
+		var got []string
+		for _, line := range r.m.Frame().Plain()[3:8] {
+			for _, name := range []string{"scribe", "todo", "changes", "large", "tk_", "late"} {
+				if strings.Contains(line, name) {
+					got = append(got, name)
+					break
+				}
+			}
+		}
+		expect.Is(t, strings.Join(got, " "), want)
+	}
+	r.wait(2 * time.Second)
+	order("scribe todo changes tk_ large")
+	fails := func() {
+		a := *r.w.agents[1] // large
+		a.Status, a.Reason = fleet.Failed, "registry refused 403"
+		late := *r.w.agents[0]
+		late.Name, late.Waiting, late.CreatedAt = "late", id("ap", 2), start
+		r.w.agents[1] = &a
+		r.w.agents = append(r.w.agents, &late)
+	}
+	r.keys("j")
+	r.change(fails)
+	r.has("registry")
+	r.keys("k", "j", "k")
+	order("scribe todo changes tk_ large")
+	r.wait(stillFor + time.Second) // nobody moves
+	order("scribe late large todo changes")
+	r.keys("j")
+	r.change(func() { r.w.agents = r.w.agents[:4] })
+	order("scribe large todo changes tk_")
+	r.keys("ctrl+l")
+	order("scribe large todo changes tk_")
 }
 
 func TestAFailureNeedsMeUntilItWasLookedAt(t *testing.T) {

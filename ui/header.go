@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/view"
@@ -22,8 +23,9 @@ type headCounts struct {
 }
 
 // agentWords are the header's states in their order, each with its place in
-// what is dropped; the rest is offline.
-var agentWords = [6]headPart{{"needs you", 0}, {"working", 2}, {"idle", 6}, {"paused", 4}, {"failed", 0}, {"offline", 5}}
+// what is dropped. The first are those that need somebody, who are counted on the
+// right with all else that does; the last are offline.
+var agentWords = [6]headPart{{"", 0}, {"working", 2}, {"idle", 6}, {"paused", 4}, {"failed", 0}, {"offline", 5}}
 
 func count(s *view.Snapshot) headCounts {
 	var h headCounts
@@ -80,7 +82,7 @@ func (m *Model) header(c *screen.Canvas) {
 	x := c.Text(1, 0, screen.Header, strings.Join(where, " "+string(c.Glyphs().Separator)+" "))
 	right := w
 	if n := len(m.queue()); n > 0 {
-		text := fmt.Sprintf(" %s %d need you ", screen.Waiting.Glyph(c.Glyphs()), n)
+		text := fmt.Sprintf(" %s %d need you%s ", screen.Waiting.Glyph(c.Glyphs()), n, m.shortest())
 		right = m.headRight(c, right, screen.HeaderHot, text)
 	}
 	if len(m.snap.Troubles) > 0 {
@@ -98,6 +100,21 @@ func (m *Model) header(c *screen.Canvas) {
 	if m.snap.EStop.On {
 		c.TextIn(0, 1, w, screen.Danger, m.stopText())
 	}
+}
+
+// shortest is the time that is left for what must be answered first, "" where nothing
+// has an end.
+func (sh *shared) shortest() string {
+	var first time.Time
+	for _, a := range sh.snap.Approvals {
+		if ends, _ := a.Ends(); !ends.IsZero() && (first.IsZero() || ends.Before(first)) {
+			first = ends
+		}
+	}
+	if first.IsZero() {
+		return ""
+	}
+	return " " + string(sh.canvas.Glyphs().Bullet) + " " + pane.Left(sh.now, first)
 }
 
 // stopText is the line of the emergency stop: whether all work has really
@@ -129,10 +146,7 @@ func (m *Model) headParts() []headPart {
 	var parts []headPart
 	n := &m.counts
 	for i, state := range n.states {
-		if i == 0 && m.w < wideW && len(m.queue()) > 0 {
-			continue // what is on the right says it already
-		}
-		if state > 0 {
+		if state > 0 && i > 0 {
 			parts = append(parts, headPart{fmt.Sprintf("%d %s", state, agentWords[i].text), agentWords[i].last})
 		}
 	}

@@ -48,8 +48,10 @@ func TestASearchThatFindsNothingMoreSaysSo(t *testing.T) {
 
 func TestMessagesOpenAtTheNewest(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.keys("y", "j", "y", "m")
-	r.has("▸ 12:00:03 info    sent to terminal clipboard: large")
+	r.keys("y")
+	r.at("large")
+	r.keys("y", "m")
+	r.has("▸ 12:00:02 info    sent to terminal clipboard: large")
 }
 
 func itoa(n int) string {

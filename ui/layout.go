@@ -192,6 +192,9 @@ func (ps *places) bind(shown []placed) (cmd tea.Cmd, fresh bool) {
 			ps.dirty = true
 		case !visible:
 			cmds = append(cmds, ps.track(pl.pane.Refresh(env)))
+			if p, ok := pl.pane.(pane.Ordered); ok {
+				cmds = append(cmds, ps.track(p.Reorder(env)))
+			}
 			ps.dirty, fresh = true, true
 		}
 	}

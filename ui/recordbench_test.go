@@ -48,7 +48,7 @@ func BenchmarkTimelineFrame(b *testing.B) {
 		a.fill(events)
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
 			r := rigOn(b, a.world(), size[0], size[1], benchTheme(b))
-			r.keys("1", "j", "j", "H")
+			r.keys("1", "g", "H")
 			b.Run(fmt.Sprintf("%d-events/%dx%d", events, size[0], size[1]), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -28,16 +28,16 @@ func newRecord(t testing.TB) *fakeWorld {
 // be complete, and at one that shows more at once.
 func TestTheRecordLooksRight(t *testing.T) {
 	views(t, [][2]int{{80, 24}, {200, 50}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newRecord(t), w, h, Options{}) }, [][2]string{
-		{"timeline", "1 j j H"},
-		{"timeline-top", "1 j j H g j j"},
-		{"timeline-past", "1 j j H g j j j j j j j j j t"},
-		{"timeline-state", "1 j j H g j j j j j j j j j t l ctrl+d"},
+		{"timeline", "1 g H"},
+		{"timeline-top", "1 g H g j j"},
+		{"timeline-past", "1 g H g j j j j j j j j j t"},
+		{"timeline-state", "1 g H g j j j j j j j j j t l ctrl+d"},
 		{"timeline-empty", "1 H"},
-		{"record", "1 j j H g j j j j j j j j enter"},
-		{"record-message", "1 j j H g j j enter"},
-		{"lineage", "1 j j H g j j j j j v"},
-		{"lineage-on", "1 j j H g j j j j j v l"},
-		{"lineage-agent", "1 j j enter v"},
+		{"record", "1 g H g j j j j j j j j enter"},
+		{"record-message", "1 g H g j j enter"},
+		{"lineage", "1 g H g j j j j j v"},
+		{"lineage-on", "1 g H g j j j j j v l"},
+		{"lineage-agent", "1 g enter v"},
 	})
 }
 
@@ -76,7 +76,7 @@ func TestWhatTwoDidIsComparedOnOnePage(t *testing.T) {
 }
 
 func TestTheRecordWithoutUTF8IsASCII(t *testing.T) {
-	for _, keys := range []string{"1 j j H", "1 j j H t", "1 j j H enter", "1 j j H g j j j j v", "P"} {
+	for _, keys := range []string{"1 g H", "1 g H t", "1 g H enter", "1 g H g j j j j v", "P"} {
 		for _, w := range []int{80, 160} {
 			r := rigOn(t, newRecord(t), w, 40, Options{ASCII: true})
 			r.keys(strings.Fields(keys)...)
@@ -171,7 +171,7 @@ func newForkable(t testing.TB) *fakeWorld {
 func TestAForkIsPlannedByResource(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		r := rigOn(t, newForkable(t), size[0], size[1], Options{})
-		r.keys(strings.Fields("1 j j H g j j j j j F")...)
+		r.keys(strings.Fields("1 g H g j j j j j F")...)
 		r.wait(deadTime)
 		r.golden(fmt.Sprintf("fork-%dx%d", size[0], size[1]))
 		// The name stays, the branch changes, the call has other arguments, the
@@ -195,7 +195,7 @@ func TestARunThatGoesOnGrowsWithoutMovingTheCursor(t *testing.T) {
 	a.story()
 	w := a.world()
 	r := rigOn(t, w, 80, 24, Options{})
-	r.keys("1", "j", "j", "H", "g", "j", "j", "j", "j", "j")
+	r.keys("1", "g", "H", "g", "j", "j", "j", "j", "j")
 	at := func() string {
 		for _, row := range r.m.Frame().Plain() {
 			if strings.HasPrefix(row, "│▸") {
@@ -240,7 +240,7 @@ func TestALongTimelineIsReadByPage(t *testing.T) {
 	}
 	expect.Of(a.eng.DAG.Emit(t.Context(), ada, all...))(a.t)
 	r := rigOn(t, a.world(), 80, 24, Options{})
-	r.keys("1", "j", "j", "H")
+	r.keys("1", "g", "H")
 	r.has("timeline of agent scribe  700")
 	r.has(`{"n":699}`)
 	r.keys("g")

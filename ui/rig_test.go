@@ -87,6 +87,7 @@ func rigOn(t testing.TB, world *fakeWorld, w, h int, opt Options) *rig {
 	r.m.bell = mute // tests ring by hand
 	r.do(func() tea.Msg { return tea.WindowSizeMsg{Width: w, Height: h} })
 	r.do(r.m.tick())
+	r.at("changes")
 	return r
 }
 
@@ -178,6 +179,13 @@ func (r *rig) change(fn func()) {
 	r.w.change(fn)
 	r.send(bellMsg{})
 	r.wait(100 * time.Millisecond)
+}
+
+// at puts the cursor of the fleet on an agent, if it is there.
+func (r *rig) at(name string) {
+	r.m.fleet.Select(name)
+	r.m.dirty = true
+	r.do(r.m.sync())
 }
 
 func (r *rig) text() string { return strings.Join(r.m.Frame().Plain(), "\n") }

@@ -145,19 +145,23 @@ func TestThoseWhoOnlyReadAreNotOfferedToRunASkill(t *testing.T) {
 func TestSubagentsHaveKeysOfTheirOwnInTheFleet(t *testing.T) {
 	r := rigOn(t, newTalk(), 80, 24, Options{})
 	r.keys("1", "p") // an agent
-	r.keys("j", "j", "j", "j", "p")
-	r.keys("j", "p") // paused
-	r.keys("X")
+	r.at(uuid(1))
+	r.keys("p")
+	r.at(uuid(2)) // paused
+	r.keys("p", "X")
 	r.has("subagent stop")
 	r.wait(deadTime)
-	r.keys("y", "k", "c")
+	r.keys("y")
+	r.at(uuid(1))
+	r.keys("c")
 	r.wait(deadTime)
 	r.keys("y")
 	want := []string{
 		"agent pause changes", "subagent pause " + uuid(1), "subagent resume " + uuid(2), "subagent stop " + uuid(2), "subagent cancel " + uuid(1),
 	}
 	expect.Must(t, strings.Join(r.ran, "\n") == strings.Join(want, "\n"), "ran %q, want %q", r.ran, want)
-	r.keys("j", "j", "j", "enter") // Asker
+	r.at(uuid(6)) // Asker
+	r.keys("enter")
 	r.has("asks: run skill grasp@1.0.0")
 	r.keys("j", "enter")
 	r.has("run skill grasp@1.0.0")

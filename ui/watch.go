@@ -4,6 +4,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/ui/pane"
 )
 
 // listen waits for the engine's bell. It is the only Cmd that waits without a
@@ -73,5 +75,24 @@ func (m *Model) beat() tea.Cmd {
 	if m.rec != nil && m.rec.unsaved {
 		save = m.rec.save(false)
 	}
-	return tea.Batch(m.tick(), save, m.alert())
+	var order tea.Cmd
+	if m.now.Sub(m.guard.lastAt) >= stillFor {
+		order = m.reorder(pane.Ordered.Stale)
+	}
+	return tea.Batch(m.tick(), save, m.alert(), order)
+}
+
+// stillFor is how long nobody has pressed a key before lists are put in order by
+// themselves.
+const stillFor = 3 * time.Second
+
+// reorder puts those lists on the screen in order that are to be.
+func (ps *places) reorder(which func(pane.Ordered) bool) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, pl := range ps.place.shown {
+		if p, ok := pl.pane.(pane.Ordered); ok && which(p) {
+			cmds = append(cmds, ps.track(p.Reorder(ps.env())))
+		}
+	}
+	return tea.Batch(cmds...)
 }

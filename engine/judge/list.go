@@ -59,7 +59,7 @@ func (j *approvals) Open(ctx context.Context, tenant string) ([]Approval, error)
 }
 
 // MoreUrgent orders open approvals as a person should answer them: those put off last,
-// then by risk, then by the time that is left.
+// then by the time that is left, the shortest first, then by risk.
 func MoreUrgent(a, b *Approval) int {
 	later := func(a *Approval) int {
 		if a.DeferredUntil.IsZero() {
@@ -74,8 +74,8 @@ func MoreUrgent(a, b *Approval) int {
 		return never
 	}
 	return cmp.Or(
-		cmp.Compare(later(a), later(b)), -cmp.Compare(risks[a.Risk], risks[b.Risk]),
-		ends(a).Compare(ends(b)), strings.Compare(a.ApprovalID, b.ApprovalID),
+		cmp.Compare(later(a), later(b)), ends(a).Compare(ends(b)),
+		-cmp.Compare(risks[a.Risk], risks[b.Risk]), strings.Compare(a.ApprovalID, b.ApprovalID),
 	)
 }
 

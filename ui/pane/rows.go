@@ -64,7 +64,8 @@ func (t *Table[T]) SetRows(env Env, rows []T) {
 		return
 	}
 	top := t.grid.Index() <= 0
-	t.env, t.all = env, rows
+	t.env, t.given = env, rows
+	t.all = t.ordered(rows)
 	t.narrow()
 	if top && t.spec.NewestFirst {
 		t.holdTop()
@@ -78,28 +79,21 @@ func (t *Table[T]) holdTop() {
 	}
 }
 
-// narrow makes the rows from all: those that pass the filter, in order.
+// narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
-	if t.filter.Empty() && t.sorted == 0 {
+	if t.filter.Empty() {
 		t.rows = t.all
 		return
 	}
 	cells := make([]string, len(t.spec.Cols))
 	set := func(col int, text string, _ screen.Role) { cells[col] = text }
-	kept := make([]place, 0, len(t.all))
+	t.rows = make([]T, 0, len(t.all))
 	for i := range t.all {
 		clear(cells)
 		t.spec.Row(&t.env, &t.all[i], set)
 		if t.filter.Match(cells) {
-			kept = append(kept, place{at: i, key: cells[max(t.sorted-1, 0)/2], rank: t.rank(i)})
+			t.rows = append(t.rows, t.all[i])
 		}
-	}
-	if t.sorted > 0 {
-		order(kept, t.sorted%2 == 0)
-	}
-	t.rows = make([]T, len(kept))
-	for i := range kept {
-		t.rows[i] = t.all[kept[i].at]
 	}
 }
 
@@ -110,30 +104,54 @@ type place struct {
 	rank float64 // orders before the key
 }
 
-// rank is the number that a row is put in order by; 0 for all where its text does.
-func (t *Table[T]) rank(i int) float64 {
-	if t.sorted == 0 || t.ranks == nil || t.ranks[(t.sorted-1)/2] == nil {
-		return 0
+// byColumn puts rows in order by the column that they are sorted by; how a thing is, by
+// how much it needs somebody.
+func (t *Table[T]) byColumn(rows []T) []T {
+	col, down := (t.sorted-1)/2, t.sorted%2 == 0
+	cells := make([]string, len(t.spec.Cols))
+	set := func(col int, text string, _ screen.Role) { cells[col] = text }
+	need := t.spec.Order != nil && strings.HasPrefix(t.spec.Cols[col].Title, "STAT")
+	all := make([]place, len(rows))
+	for i := range rows {
+		all[i] = place{at: i, rank: float64(i)}
+		if need {
+			continue
+		}
+		clear(cells)
+		t.spec.Row(&t.env, &rows[i], set)
+		all[i].key, all[i].rank = cells[col], 0
+		if col < len(t.ranks) && t.ranks[col] != nil {
+			all[i].rank = t.ranks[col](record(&rows[i]))
+		}
 	}
-	return t.ranks[(t.sorted-1)/2](record(&t.all[i]))
-}
-
-func order(rows []place, down bool) {
-	core.Sort(rows, func(a, b place) int {
+	core.Sort(all, func(a, b place) int {
 		if down {
 			a, b = b, a
 		}
 		return cmp.Or(cmp.Compare(a.rank, b.rank), strings.Compare(a.key, b.key))
 	})
+	out := make([]T, len(rows))
+	for i := range all {
+		out[i] = rows[all[i].at]
+	}
+	return out
 }
 
-// sort goes on to the next order: each column up and down, then the list's own.
+// sort goes on to the next order: each column on the screen up and down, then the list's
+// own.
 func (t *Table[T]) sort() {
-	t.sorted = (t.sorted + 1) % (2*len(t.spec.Cols) + 1)
+	for n := 2*len(t.spec.Cols) + 1; ; {
+		t.sorted = (t.sorted + 1) % n
+		if t.sorted == 0 || t.grid.Width((t.sorted-1)/2) > 0 {
+			break
+		}
+	}
 	if t.sorted == 0 {
 		t.grid.SetSort(-1, false)
 	} else {
 		t.grid.SetSort((t.sorted-1)/2, t.sorted%2 == 0)
 	}
+	t.order = order{}
+	t.all = t.ordered(t.given)
 	t.narrow()
 }

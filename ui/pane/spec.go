@@ -42,14 +42,20 @@ type Spec[T any] struct {
 	// Cols and Row are those of a list that is of no one noun.
 	Cols []grid.Column
 	Row  func(env *Env, t *T, set func(col int, text string, role screen.Role))
-	ID   func(*T) string
-	Item func(t *T) Item
+	// Ranks are numbers that such a list is sorted by, by the titles of the columns;
+	// the others are sorted by what they say.
+	Ranks map[string]func(v any) float64
+	ID    func(*T) string
+	Item  func(t *T) Item
 	// Fetch reads pages of a list that is too long to hold; a method of a
 	// service does.
 	Fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
 	// Rows are those of a list in memory. A list with neither has its rows by
 	// SetRows.
 	Rows func(env Env) []T
+	// Order puts the rows of a list in memory in the order of need, see Ordered; nil
+	// leaves them as they come.
+	Order func(env *Env, rows []T)
 	// Total is how many rows a list with Fetch has without its filter; nil when
 	// that is not known.
 	Total func(*Env) int

@@ -17,7 +17,8 @@ import (
 type Table[T any] struct {
 	spec   Spec[T]
 	grid   *grid.Grid
-	all    []T
+	given  []T // as they came
+	all    []T // in order
 	rows   []T // those that pass the filter
 	pager  *Pager[T]
 	text   string
@@ -28,11 +29,15 @@ type Table[T any] struct {
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
 	ranks  []func(v any) float64
+	order
 }
 
 // NewTable makes the list of a spec.
 func NewTable[T any](spec Spec[T]) *Table[T] {
-	var ranks []func(any) float64
+	ranks := make([]func(any) float64, len(spec.Cols))
+	for i := range spec.Cols {
+		ranks[i] = spec.Ranks[spec.Cols[i].Title]
+	}
 	if spec.Face != nil {
 		laid := spec.Face.List()
 		for i := range laid {
@@ -44,7 +49,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 	if spec.Fetch != nil {
 		t.pager = NewPager[T](spec.Name)
 	}
-	t.grid.HoldTop = spec.NewestFirst || spec.Fetch != nil && !spec.Forward
+	t.grid.HoldTop = spec.NewestFirst || spec.Order != nil || spec.Fetch != nil && !spec.Forward
 	t.grid.SetSource(source[T]{t})
 	return t
 }
@@ -252,7 +257,8 @@ func (t *Table[T]) FilterText() string { return t.text }
 // Reset forgets rows, marks and place: another tenant is shown.
 func (t *Table[T]) Reset() {
 	t.ClearMarks()
-	t.all, t.rows, t.next, t.held = nil, nil, nil, false
+	t.order = order{}
+	t.given, t.all, t.rows, t.next, t.held = nil, nil, nil, nil, false
 	if t.pager != nil {
 		f, _ := EngineFilter(t.text)
 		t.pager.Reset(f)

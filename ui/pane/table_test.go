@@ -96,6 +96,7 @@ func TestAListIsPutInOrderByWhatItsColumnsMean(t *testing.T) {
 		ID: func(r *run) string { return r.Name }, Item: func(r *run) Item { return Item{ID: r.Name} },
 	})
 	table.SetRows(env, []run{{"a", 10, ago(14 * time.Minute)}, {"b", 9, ago(9 * time.Second)}, {"c", 100, ago(time.Hour)}})
+	table.Draw(screen.New(40, 5), env, true)
 	for _, want := range []string{"abc", "cba", "bac", "cab", "bac", "cab", "abc"} { // each column up and down, then its own
 		table.Do(env, "sort")
 		got := ""

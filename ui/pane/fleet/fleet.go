@@ -69,6 +69,7 @@ type List struct {
 	ends    pane.Reader[core.Page[skill.Subagent]]
 	choices pane.Reader[choices]
 	live    string // those that were live when failed was read
+	causes  causes
 }
 
 // NewList makes the pane. Coding names the coding agents that can be added.
@@ -79,7 +80,7 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 	}
 	p := &List{
 		agents: of, subs: subs, queue: queue,
-		choices: pane.NewReader[choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
+		causes: newCauses(Name, queue), choices: pane.NewReader[choices](Name), reader: pane.NewReader[core.Page[task.Task]](Name), ends: pane.NewReader[core.Page[skill.Subagent]](Name),
 	}
 	p.Table = pane.NewTable(pane.Spec[worker]{
 		Name: Name, Title: "fleet", Empty: empty,
@@ -94,7 +95,12 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 			{Title: "WHY", Min: 18, Weight: 3, Priority: 1},
 			{Title: "PROFILE", Min: 7, Priority: 7},
 		},
-		ID: id, Row: row, Item: item,
+		ID: id, Row: p.row, Item: item, Order: byNeed,
+		Ranks: map[string]func(v any) float64{
+			"AGE":    func(v any) float64 { return -float64(v.(*worker).since().UnixMicro()) },
+			"TOKENS": func(v any) float64 { return float64(v.(*worker).usage().Tokens) },
+			"COST":   func(v any) float64 { return v.(*worker).usage().CostUSD },
+		},
 	})
 	return p
 }
@@ -104,7 +110,7 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 func (p *List) Refresh(env pane.Env) tea.Cmd {
 	p.rebuild(env)
 	tenant := env.Tenant
-	var cmds []tea.Cmd
+	cmds := []tea.Cmd{p.unknown(env)}
 	if live := tenant + " " + liveIDs(env.Snap.Subagents); live != p.live {
 		p.live = live
 		cmds = append(cmds, p.ends.Read(tenant, func(ctx context.Context) (core.Page[skill.Subagent], error) {
@@ -148,6 +154,9 @@ func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	}
 	r, ok := p.reader.Take(env.Tenant, body)
 	if !ok {
+		if p.causes.take(env, body) {
+			return p.unknown(env) // there may be more
+		}
 		return nil
 	}
 	if r.Err == nil {
@@ -158,6 +167,17 @@ func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	}
 	p.rebuild(env)
 	return nil
+}
+
+// unknown reads why the last tasks of agents failed, as far as that is not known.
+func (p *List) unknown(env pane.Env) tea.Cmd {
+	var ids []string
+	for _, a := range env.Snap.Agents {
+		if a.LastStatus != "" && a.LastStatus != task.Succeeded {
+			ids = append(ids, a.LastTaskID)
+		}
+	}
+	return p.causes.read(env, ids)
 }
 
 func (p *List) Reset() {
@@ -204,7 +224,7 @@ func id(w *worker) string {
 	return w.task.TaskID
 }
 
-func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
+func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	if w.sub != nil {
 		subRow(env, w.sub, set)
 		return
@@ -239,7 +259,7 @@ func row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {
 	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	set(5, pane.Tokens(a.Usage.Tokens), screen.Dim)
 	set(6, pane.Cost(a.Usage.CostUSD), screen.Dim)
-	text, role := why(env, a)
+	text, role := p.why(env, a)
 	profile, how := pane.Profile(a.Profile)
 	set(8, profile, how)
 	if how == screen.Danger { // also where there is no room for its column
@@ -282,8 +302,8 @@ func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
 	}
 }
 
-// why is the reason for a state that is not plain work.
-func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
+// why is the reason for a state that is not plain work, as it was recorded.
+func (p *List) why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
 	case a.Waiting != "":
 		return "asks: " + pane.Asks(env, a), screen.Warn
@@ -297,7 +317,7 @@ func why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 		return a.Reason, screen.Bad
 	case a.LastStatus != "" && a.LastStatus != task.Succeeded:
 		st := pane.StatusState(a.LastStatus)
-		return st.Glyph(env.Glyphs) + " last task " + st.Word, st.Role()
+		return st.Label(env.Glyphs) + ": " + p.causes.of(a.LastTaskID), st.Role()
 	}
 	return "", screen.Dim
 }

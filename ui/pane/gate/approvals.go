@@ -14,8 +14,8 @@ import (
 // ApprovalsName is the pane's name and keymap scope.
 const ApprovalsName = "approvals"
 
-// NewApprovals makes the inbox: what waits for a person, most urgent first
-// (risk × time left). It never pops up over what has the focus.
+// NewApprovals makes the inbox: what waits for a person, the shortest time left
+// first. It never pops up over what has the focus.
 func NewApprovals() *pane.Table[*judge.Approval] {
 	return pane.NewTable(pane.Spec[*judge.Approval]{
 		Name: ApprovalsName, Title: "approvals", Empty: "nothing waits for you",
@@ -40,6 +40,8 @@ func NewApprovals() *pane.Table[*judge.Approval] {
 		ID:   func(a **judge.Approval) string { return (*a).ApprovalID },
 		Item: func(a **judge.Approval) pane.Item { return ApprovalItem(*a) },
 		Rows: func(env pane.Env) []*judge.Approval { return env.Snap.Approvals },
+		// The snapshot has them in order.
+		Order: func(*pane.Env, []*judge.Approval) {},
 	})
 }
 

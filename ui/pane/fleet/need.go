@@ -1,0 +1,150 @@
+package fleet
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"swarmdeck/engine/budget"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/task"
+	"swarmdeck/ui/pane"
+)
+
+// need is how much a row needs somebody. Those that wait for a person come first, by the
+// time that is left; then what failed, what is stuck, what works, stands still, is idle
+// and is over, the oldest first.
+type need struct {
+	worker
+	rank  int
+	due   time.Time // zero is no end
+	since time.Time
+}
+
+// The ranks.
+const (
+	waits = iota
+	troubled
+	stuck
+	works
+	halted
+	rests
+	over
+)
+
+// byNeed puts rows in the order of need.
+func byNeed(env *pane.Env, rows []worker) {
+	due := make(map[string]time.Time, len(env.Snap.Approvals)) // by approval, and by task of a connection's
+	for _, a := range slices.Backward(env.Snap.Approvals) {    // the soonest last, so it stays
+		ends, _ := a.Ends()
+		due[a.ApprovalID] = ends
+		if a.Gate == judge.GateNet {
+			due[a.TaskID] = ends
+		}
+	}
+	all := make([]need, len(rows))
+	for i, w := range rows {
+		all[i] = needOf(w, due)
+	}
+	core.Sort(all, func(a, b need) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), soonest(a.due, b.due), a.since.Compare(b.since), strings.Compare(id(&a.worker), id(&b.worker)))
+	})
+	for i := range all {
+		rows[i] = all[i].worker
+	}
+}
+
+// soonest compares two ends; none comes last.
+func soonest(a, b time.Time) int {
+	if a.IsZero() != b.IsZero() {
+		return -a.Compare(b)
+	}
+	return a.Compare(b)
+}
+
+func needOf(w worker, due map[string]time.Time) need {
+	n := need{worker: w, since: w.made()}
+	ask, state := "", ""
+	switch {
+	case w.agent != nil:
+		a := w.agent
+		ask, state = a.Waiting, a.State()
+		_, connects := due[a.TaskID]
+		switch {
+		case connects && a.Waiting == "":
+			ask, state = a.TaskID, "waiting for you"
+		case a.Stuck != nil && state == "stuck":
+			n.since = a.Stuck.Since
+		case state == "waiting for you" && a.Waiting == "" && a.Attention == "":
+			state, n.since = "failed", a.Trouble.Since
+		case state == "offline" && a.Stopped:
+			state = "stopped"
+		}
+	case w.sub != nil:
+		ask, state = w.sub.Waiting, w.sub.Shown()
+	case w.cad != nil:
+		ask, state = w.cad.Waiting, w.cad.Shown()
+	default:
+		if state = string(w.task.Status); w.task.Waiting != "" {
+			ask, state = w.task.ApprovalID, "waiting for you"
+		}
+	}
+	n.rank = rankOf(state)
+	if n.rank == waits {
+		n.due = due[ask]
+	}
+	return n
+}
+
+// rankOf is the rank of a state, in the words that all share.
+func rankOf(state string) int {
+	switch state {
+	case "waiting for you":
+		return waits
+	case "failed", "offline", "interrupted":
+		return troubled
+	case "stuck":
+		return stuck
+	case "working", "busy", "starting", "stopping", string(task.Running):
+		return works
+	case "pausing", "paused":
+		return halted
+	case "idle":
+		return rests
+	}
+	return over
+}
+
+// made is when it was made, since when it was shown as it is, and usage what it used.
+func (w *worker) made() time.Time {
+	switch {
+	case w.agent != nil:
+		return w.agent.CreatedAt
+	case w.sub != nil:
+		return w.sub.CreatedAt
+	case w.cad != nil:
+		return w.cad.CreatedAt.Time()
+	}
+	return w.task.CreatedAt
+}
+
+func (w *worker) since() time.Time {
+	switch {
+	case w.agent != nil:
+		return w.agent.UpdatedAt
+	case w.sub != nil:
+		return w.sub.UpdatedAt
+	case w.cad != nil:
+		return w.cad.LastActive.Time()
+	}
+	return w.task.StartedAt
+}
+
+func (w *worker) usage() budget.Usage {
+	if w.agent != nil {
+		return w.agent.Usage
+	}
+	return budget.Usage{}
+}

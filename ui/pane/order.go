@@ -1,0 +1,75 @@
+package pane
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Ordered is a list in an order that is made: by need, or by a column. It is made when
+// the list comes into view and stands still from then on: no row jumps away from whoever
+// moves in it, and what comes meanwhile stands at the end.
+type Ordered interface {
+	// Stale says that the order may no longer be what it was made by.
+	Stale() bool
+	// Reorder makes it anew.
+	Reorder(env Env) tea.Cmd
+}
+
+// order is the one that was made last.
+type order struct {
+	places map[string]int // of rows, by id; nil: it is to be made
+	stale  bool
+}
+
+// Stale implements Ordered.
+func (t *Table[T]) Stale() bool { return t.stale && !t.held }
+
+// Reorder implements Ordered.
+func (t *Table[T]) Reorder(env Env) tea.Cmd {
+	if t.pager == nil && !t.held {
+		t.order = order{}
+		t.SetRows(env, t.given)
+	}
+	return nil
+}
+
+// ordered puts rows of a list in memory where they stood; with no order yet it makes
+// one. It costs the same whatever has moved.
+func (t *Table[T]) ordered(rows []T) []T {
+	switch {
+	case t.spec.Order == nil && t.sorted == 0:
+		return rows
+	case t.places == nil:
+		rows = slices.Clone(rows)
+		if t.spec.Order != nil {
+			t.spec.Order(&t.env, rows)
+		}
+		if t.sorted > 0 {
+			rows = t.byColumn(rows)
+		}
+		t.places = make(map[string]int, len(rows))
+		for i := range rows {
+			t.places[t.spec.ID(&rows[i])] = i
+		}
+		return rows
+	}
+	t.stale = true
+	for i := range rows {
+		id := t.spec.ID(&rows[i])
+		if _, known := t.places[id]; !known {
+			t.places[id] = len(t.places)
+		}
+	}
+	at := make([]int, len(t.places)) // one more than the number of the row in that place
+	for i := range rows {
+		at[t.places[t.spec.ID(&rows[i])]] = i + 1
+	}
+	out := make([]T, 0, len(rows))
+	for _, n := range at {
+		if n > 0 {
+			out = append(out, rows[n-1])
+		}
+	}
+	return out
+}
