@@ -46,6 +46,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.copy(name == "copy-row")
 	case "links":
 		return m.links()
+	case "alone":
+		return m.zoom()
 	case "focus-next":
 		m.cycle(1)
 	case "focus-prev":

@@ -415,7 +415,7 @@ func TestEmergencyStopIsOneChordAndThawWantsAReason(t *testing.T) {
 		r.w.estop.On, r.w.estop.By, r.w.estop.At, r.w.estop.Reason, r.w.estop.Waiting = true, "ada", start, "test", []string{"changes"}
 	})
 	r.has("● working   changes") // has not acknowledged
-	r.has("‖ frozen    tk_bf4f")
+	r.has("‖ frozen    task 0001")
 	r.has("EMERGENCY STOP: 1 NOT acknowledged, E E thaws: changes (ada")
 	r.ran = nil
 	r.press("E")

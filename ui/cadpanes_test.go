@@ -254,7 +254,7 @@ func cellRole(c *screen.Canvas, text string) (n int) {
 
 func TestTheFleetListsCADAgentsToo(t *testing.T) {
 	r := rigOn(t, newModels(), 120, 30, Options{})
-	for _, want := range []string{"ann", "3 times in a row", "measure.mass: ENTITY_NOT"} {
+	for _, want := range []string{"ann", "3 times in a row", "measure.mass: ENT"} {
 		r.has(want)
 	}
 }

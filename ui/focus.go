@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -52,11 +53,20 @@ func (d *dialog) choosePane() tea.Cmd {
 	})
 }
 
+// zoom gives the focused pane the whole screen, or takes that back.
+func (d *dialog) zoom() tea.Cmd {
+	if d.w < wideW {
+		return d.say(false, "", fmt.Sprintf("the pane has the whole screen: others stand beside it from %d columns on", wideW))
+	}
+	d.place.alone = !d.place.alone
+	return nil
+}
+
 // cycle moves the focus to the next place (step 1) or the one before (-1); a
 // narrow screen has one place, so there the pane changes.
 func (ps *places) cycle(step int) {
-	if ps.w < wideW {
-		i := slices.Index(ps.lists, ps.place.base)
+	if ps.single() {
+		i := slices.Index(ps.lists, ps.place.lead)
 		ps.goTo(ps.lists[(i+step+len(ps.lists))%len(ps.lists)])
 		return
 	}
@@ -89,6 +99,10 @@ func (ps *places) openItem(it pane.Item) {
 func (ps *places) back() bool {
 	if n := len(ps.place.open); n > 0 {
 		ps.place.open = ps.place.open[:n-1]
+		return true
+	}
+	if ps.place.alone {
+		ps.place.alone = false
 		return true
 	}
 	if ps.place.lead != ps.place.base {

@@ -58,6 +58,7 @@ type placement struct {
 	base  string      // the list pane that was chosen
 	lead  string      // the list whose selection the sheet follows: base, or one below
 	open  []pane.Item // things that were opened, the last one shown; empty: the list has the focus
+	alone bool        // the focused pane has the whole screen
 	prev  string      // the base before
 	shown []placed
 	bound map[string]pane.Item // what each visible sheet shows
@@ -83,6 +84,9 @@ func (sh *shared) body() screen.Rect {
 	return screen.Rect{X: 0, Y: top, W: sh.w, H: max(sh.h-top-1, 0)}
 }
 
+// single says that one pane is shown: on a narrow screen, and when it was asked for.
+func (ps *places) single() bool { return ps.w < wideW || ps.place.alone }
+
 // arrange decides what is shown where: one pane on a narrow screen, the list
 // and the selected thing on a wide one, approvals and events below on a large
 // one.
@@ -95,14 +99,15 @@ func (ps *places) arrange() []placed {
 	if opened {
 		it := p.open[len(p.open)-1]
 		s := ps.sheet(it)
-		if _, broad := s.(pane.Broad); s != nil && (broad || ps.w < wideW) {
-			p.lead = p.base
+		if _, broad := s.(pane.Broad); s != nil && (broad || ps.single()) {
 			return []placed{{s, body, it, true}}
 		}
 	}
 	if ps.w < wideW {
 		p.lead = p.base
-		return []placed{{ps.panes[p.base], body, pane.Item{}, true}}
+	}
+	if ps.single() {
+		return []placed{{ps.panes[p.lead], body, pane.Item{}, true}}
 	}
 	var below []string
 	if ps.w >= fullW && ps.h >= fullH {
@@ -120,24 +125,68 @@ func (ps *places) arrange() []placed {
 	if len(below) > 0 {
 		body, foot = body.SplitBottom(min(max(ps.h/3, 8), 16))
 	}
-	left, right := body.SplitLeft(body.W / 2)
-	out = append(out, placed{ps.panes[p.base], left, pane.Item{}, !opened && p.lead == p.base})
+	out = append(out, placed{ps.panes[p.base], body, pane.Item{}, !opened && p.lead == p.base})
 	it := ps.panes[p.lead].Selected(ps.env())
 	if opened {
 		it = p.open[len(p.open)-1]
 	}
 	if s := ps.sheet(it); s != nil {
+		left, right := body.SplitLeft(ps.listWidth(ps.panes[p.base], s, body))
+		out[0].rect = left
 		out = append(out, placed{s, right, it, opened})
-	} else {
-		out[0].rect = body // nothing to show beside: the list takes the room
+	} else { // nothing to show beside: the list takes the room
 		out[0].focused = out[0].focused || opened
 	}
-	for i, name := range below {
-		var r screen.Rect
-		r, foot = foot.SplitLeft(foot.W / (len(below) - i))
-		out = append(out, placed{ps.panes[name], r, pane.Item{}, !opened && p.lead == name})
+	if len(below) > 0 {
+		a, b := ps.panes[below[0]], ps.panes[below[1]]
+		left, right := foot.SplitLeft(ps.share(a, b, foot))
+		out = append(out, placed{a, left, pane.Item{}, !opened && p.lead == below[0]}, placed{b, right, pane.Item{}, !opened && p.lead == below[1]})
 	}
 	return out
+}
+
+// want is how wide a pane of h lines should be at least, and at most to be of use, its
+// frame with it; 0 is any.
+func (ps *places) want(p pane.Pane, h int) (least, all int) {
+	if w, ok := p.(pane.Wanter); ok {
+		if least, all = w.Want(ps.env(), h-2); least > 0 {
+			return least + 2, all + 2
+		}
+	}
+	return 0, 0
+}
+
+// pageW is a width at which pages are read well.
+const pageW = 62
+
+// listWidth is the list's part of a body in which a sheet stands beside: what it needs,
+// and all that it could show where the sheet has a good width with it. Either has a third
+// at least, and a sheet that is open a half. One that wants more has what leaves the list
+// a third.
+func (ps *places) listWidth(list, sheet pane.Pane, body screen.Rect) int {
+	third, part := body.W/3, body.W/3
+	if len(ps.place.open) > 0 {
+		part = body.W / 2
+	}
+	least, all := ps.want(list, body.H)
+	beside, _ := ps.want(sheet, body.H)
+	most := body.W - max(part, min(beside, body.W-third))
+	return max(min(max(least, min(all, body.W-pageW)), most), third)
+}
+
+// share is the first one's part of the width of two lists: neither is cut beside cells
+// that the other has no use for.
+func (ps *places) share(first, second pane.Pane, of screen.Rect) int {
+	_, a := ps.want(first, of.H)
+	_, b := ps.want(second, of.H)
+	half := of.W / 2
+	switch {
+	case a+b <= of.W || a <= half:
+		return max(a, min(half, of.W-b))
+	case b <= half:
+		return of.W - b
+	}
+	return half
 }
 
 // sheet is the pane that shows a thing, nil for none.

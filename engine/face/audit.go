@@ -15,7 +15,7 @@ func audited() []*Face {
 	return []*Face{
 		Of[audit.Event]{
 			Noun: "event", ID: "event_id", Head: "event_type",
-			List:    "TIME:8/1 TYPE:16*1 BY:10*1/2 WHAT:16*4/3 EVENT:19/4k -SEQ -DOOR -AGE",
+			List:    "TIME:8/1 TYPE:16*1 BY:10*1/3 WHAT:16*4/2 EVENT:4ki -SEQ -DOOR -AGE",
 			Columns: "SEQ:seq EVENT:event_id TYPE:event_type BY:actor,20 DOOR:door AGE:created_at,age WHAT,60",
 			Wide:    "TIME:created_at TRACE:trace_id",
 			Cells: Cells[audit.Event]{

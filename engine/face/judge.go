@@ -16,7 +16,7 @@ func judged() []*Face {
 				trace_id headline=subject.headline intent inquiries risk reason_code rationale rule_id digest requested_by created_at deadline_at
 				answered_by answered_at answer_reason void_reason
 				always: the rule that an approval with always makes of it, if nothing else is asked for`,
-			List:    "RISK:8 LEFT:6/1 WHAT:28*5k AGENT:8*1/2 STATUS:10/4 AGE:4/5 APPROVAL:19/6m",
+			List:    "RISK:8 LEFT:6/1 WHAT:28*5k AGENT:8*1/2 STATUS:10/4 AGE:4/5 APPROVAL:4/20i",
 			Columns: "APPROVAL:approval_id STATUS:status RISK:risk AGENT:agent.name AGE:created_at,age LEFT,right WHAT,72,exact",
 			Wide:    "GATE:gate RULE:rule_id TASK:task_id DIGEST:digest BY:answered_by ANSWERED:answered_at REASON:answer_reason",
 			Cells: Cells[judge.Approval]{
@@ -32,7 +32,7 @@ func judged() []*Face {
 		}.Face(),
 		Of[judge.GateDecision]{
 			Noun: "decision", ID: "decision_id", Head: "reason_code",
-			List:    "TIME:8/1 DECISION:9 GATE:10/2 REASON:16*3 BY:8*1/3 TASK:19/4 ID:19/5k -CONF -AGE",
+			List:    "TIME:8/1 DECISION:9 GATE:10/2 REASON:16*3 BY:8*1/3 TASK:4/4i ID:4ki -CONF -AGE",
 			Columns: "ID:decision_id DECISION GATE:gate REASON:reason_code,32 CONF:confidence BY:decided_by,16 AGENT:agent AGE:created_at,age TASK:task_id",
 			Wide:    "KIND:kind RULE:rule_id APPROVAL:approval_id DOOR:door POLICY:policy_version DIGEST:digest TRACE:trace_id TIME:created_at",
 			Cells: Cells[judge.GateDecision]{
@@ -41,7 +41,7 @@ func judged() []*Face {
 		}.Face(),
 		Of[judge.Policy]{
 			Noun: "policy", ID: "policy_id", Head: "name", Says: policySays,
-			List:    "STATUS:11 NAME:14*3k KIND:8/3 TESTS:14/1 JAIL:11/2 BY:14*1 AGE:4/4 POLICY:19/5",
+			List:    "STATUS:11 NAME:14*3k KIND:8/3 TESTS:14/1 JAIL:11/2 BY:14*1 AGE:4/4 POLICY:4/20i",
 			Columns: "POLICY:policy_id STATUS:status KIND:kind NAME:name,24 TESTS JAIL BY:proposed_by AGE:created_at,age",
 			Wide:    "FIRST:first_activated_by DIGEST:source_digest,12 VERSION:policy_version,12",
 			Cells: Cells[judge.Policy]{

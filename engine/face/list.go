@@ -11,7 +11,7 @@ import (
 type Listed struct {
 	Column            // Text is nil where only the list knows it
 	Min, Weight, Need int
-	Key, Middle       bool
+	Key, Middle, ID   bool
 }
 
 // rest is the need of the first column that List does not lay out.
@@ -55,11 +55,12 @@ func titleOf(word string) string {
 	return title
 }
 
-// laid reads the layout of a column: 28*5/2kmr.
+// laid reads the layout of a column: 28*5/2kmri.
 func (f *Face) laid(layout string) (l Listed) {
-	digits := strings.TrimRight(layout, "kmr")
-	l.Key, l.Middle = strings.Contains(layout[len(digits):], "k"), strings.Contains(layout[len(digits):], "m")
-	l.Right = strings.Contains(layout[len(digits):], "r")
+	digits := strings.TrimRight(layout, "kmri")
+	for _, flag := range layout[len(digits):] {
+		*map[rune]*bool{'k': &l.Key, 'm': &l.Middle, 'r': &l.Right, 'i': &l.ID}[flag] = true
+	}
 	digits, need, _ := strings.Cut(digits, "/")
 	least, weight, _ := strings.Cut(digits, "*")
 	number := func(text string) int {

@@ -23,7 +23,7 @@ func tasks() []*Face {
 		Of[task.Task]{
 			Noun: "task", ID: "task_id", Head: "title", Says: taskSays,
 			Tool:    "*-input", // who gave it has it
-			List:    "STATUS:11 PRI:3/4 KIND:12*1/3 TITLE:28*5 AGENT:8*1/2 AGE:4/1 TASK:19/1k",
+			List:    "STATUS:11 TITLE:20*5 AGENT:8*1/1 AGE:4/2 KIND:8*1/3 PRI:3/20 TASK:4ki",
 			Columns: "TASK:task_id STATUS KIND:kind,24 AGENT:agent PRI:priority TRY,right AGE:created_at,age TITLE:title,40",
 			Wide:    "SESSION:session_id TRACE:trace_id PARENT:parent_task_id CREATED:created_at COMPLETED:completed_at APPROVAL:approval_id ERROR:error_code",
 			Cells: Cells[task.Task]{
@@ -59,7 +59,7 @@ func tasks() []*Face {
 		}.Face(),
 		Of[session.Session]{
 			Noun: "session", ID: "session_id", Head: "name",
-			List:    "STATE:10 SESSION:19k NAME:10*2/1 AGE:4/3 ACKS:8/4 REASON:10*3/2",
+			List:    "STATE:10 NAME:10*2/1 REASON:10*3/2 AGE:4/3 ACKS:8/4 SESSION:4ki",
 			Columns: "SESSION:session_id NAME:name,24 STATE AGE:created_at,age REASON:reason,40",
 			Wide:    "CREATED:created_at UPDATED:updated_at WAITING_FOR:pausing",
 			Cells: Cells[session.Session]{

@@ -226,10 +226,13 @@ func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[in
 		}
 	}
 	tx.Changed("activity", m.name)
-	if spent == (budget.Usage{}) {
+	rec := *old
+	if head.Context.Used > 0 {
+		rec.Context = head.Context
+	}
+	if spent == (budget.Usage{}) && rec.Context == old.Context {
 		return nil
 	}
-	rec := *old
 	rec.Usage.Tokens += spent.Tokens
 	rec.Usage.CostUSD += spent.CostUSD
 	return a.r.f.agents.Write(tx, old, &rec)

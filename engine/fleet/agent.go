@@ -79,6 +79,7 @@ type Agent struct {
 	Restarts  int          `json:"restarts,omitzero"`
 	Lacks     string       `json:"lacks,omitempty"` // layers of the wall that its newest process went without
 	Usage     budget.Usage `json:"usage"`
+	Context   Context      `json:"context,omitzero"`  // of its conversation, as it told last
 	LogFrom   uint64       `json:"log_from,omitzero"` // lines of its log stream that belong to an earlier agent of this name
 	Reused    bool         `json:"reused,omitzero"`   // an earlier agent of this name had tasks
 	Forked    *Origin      `json:"forked,omitempty"`  // where it comes from, of a fork

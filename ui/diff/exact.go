@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
 )
 
 // Whole is how one file changes, for where a person must see all of it: nothing is
@@ -101,6 +102,16 @@ func (w *Whole) Lines(width int) []screen.Styled {
 		}
 	}
 	return w.laid
+}
+
+// Width is how many cells its lines take where none is broken.
+func (w *Whole) Width() (n int) {
+	for _, b := range w.blocks {
+		for i := range b.lines {
+			n = max(n, term.Width(b.lines[i].Text))
+		}
+	}
+	return n + len(strconv.Itoa(w.most())) + 2
 }
 
 // most is the largest line number.

@@ -1,91 +1,202 @@
 package grid
 
-// Column is one column of a grid.
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Column is one column of a grid. What is in it says how wide it is: no cell is cut, and
+// no column left out, while there is room in the row.
 type Column struct {
 	Title    string
-	Min      int  // cells it needs to be of use; at least 1, at least 8 with Key
-	Weight   int  // its share of the cells that are left over; 0 takes none
-	Priority int  // 0 stays; of the others the highest goes first when there is no room
+	Min      int  // cells of what is in it that it must show to be of use; at least 1, at least 8 with Key
+	Weight   int  // its share of what room there is for texts that don't all fit; 0 is what comes first
+	Priority int  // 0 stays; of the others the highest goes first when there is no room, and from Spare on before any text is cut
 	Key      bool // names the row: stays, never narrower than 8
 	Right    bool // numbers
 	Middle   bool // ids and paths: cut in the middle
+	ID       bool // ids, of which the end is shown, see Ending
+	Fill     bool // is made for the width that it gets: Min, and the cells that nothing else needs
 }
 
-// Least width of a key column, and the gap between columns.
+// Spare is the least priority of columns that are shown only where nothing is cut.
+const Spare = 20
+
+// Least width of a key column, the gap between columns, and to what texts are widened
+// where there is room, so that columns seldom move.
 const (
 	minKey = 8
 	gap    = 1
+	step   = 4
 )
 
-func (c *Column) min() int {
-	if c.Key {
-		return max(c.Min, minKey)
+// ending is how many digits of an id are shown at least.
+const ending = 4
+
+// Ending is the end of an id of the engine that tells it from others of its kind, and
+// that commands take for it: "0042" of tk_bf4fc_0000000042. Any other text is whole.
+func Ending(id string) string {
+	at := strings.LastIndexByte(id, '_') + 1
+	digits := id[at:]
+	if at < 2 || len(digits) <= ending || strings.Trim(digits, "0123456789") != "" {
+		return id
 	}
-	return max(c.Min, 1)
+	return digits[min(len(digits)-len(strings.TrimLeft(digits, "0")), len(digits)-ending):]
 }
 
-// layout fills widths for w cells: 0 means the column is not shown. Columns
-// are dropped before any is made narrower than its Min; only when those that
-// stay don't fit either are they narrowed, the key last.
-func layout(cols []Column, w int, widths []int) {
-	left := w
-	for i := range cols {
-		widths[i] = cols[i].min()
-		left -= widths[i] + gap
+// layout finds how wide columns are.
+type layout struct {
+	cols   []Column
+	needs  []int // cells that show all that is in a column in sight; 0 is nothing
+	widths []int // 0 is not shown
+	turns  []int // columns in the order in which they are given room
+}
+
+func (l *layout) reset(cols []Column) {
+	l.cols = cols
+	l.needs, l.widths, l.turns = make([]int, len(cols)), make([]int, len(cols)), make([]int, len(cols))
+}
+
+// need is what a column takes when there is room: it and its title are whole.
+func (l *layout) need(i int) int { return max(l.needs[i], len(l.cols[i].Title), 1) }
+
+// eased is need with room for texts that are a little longer.
+func (l *layout) eased(i int) int {
+	if l.cols[i].Weight > 0 {
+		return (l.need(i) + step - 1) / step * step
 	}
-	left += gap // n columns have n-1 gaps
-	for left < 0 {
-		drop := -1
-		for i := range cols {
-			if widths[i] > 0 && !cols[i].Key && cols[i].Priority > 0 && (drop < 0 || cols[i].Priority >= cols[drop].Priority) {
-				drop = i
-			}
-		}
-		if drop < 0 {
-			break
-		}
-		left += widths[drop] + gap
-		widths[drop] = 0
+	return max(l.need(i), l.cols[i].Min)
+}
+
+// least is what it takes to be of use.
+func (l *layout) least(i int) int {
+	c := &l.cols[i]
+	least := max(c.Min, 1)
+	if c.Key {
+		least = max(c.Min, minKey)
 	}
-	for i := len(cols) - 1; i >= 0 && left < 0; i-- {
-		if cols[i].Key || widths[i] == 0 {
+	return min(least, l.need(i))
+}
+
+// spare says that a column has room only where nothing is cut: nothing is in it, or
+// little of use.
+func (l *layout) spare(i int) bool {
+	return !l.stays(i) && (l.needs[i] == 0 || l.cols[i].Priority >= Spare)
+}
+
+// stays says that a column is left out last.
+func (l *layout) stays(i int) bool { return l.cols[i].Key || l.cols[i].Priority == 0 }
+
+// whole is the width at which nothing that is in sight is cut of columns with a priority
+// below one: a column with nothing in it needs none, unless it stays.
+func (l *layout) whole(below int) int {
+	w := -gap
+	for i := range l.cols {
+		if l.needs[i] > 0 && l.cols[i].Priority < below || l.stays(i) {
+			w += l.eased(i) + gap
+		}
+	}
+	return max(w, 0)
+}
+
+// fit fills widths for w cells: first those columns that stay, then the others as they
+// matter, each with what it needs to be of use; then what is left over goes to what is
+// cut, and then to columns that are spare.
+func (l *layout) fit(w int) {
+	for i := range l.cols {
+		l.turns[i], l.widths[i] = i, 0
+	}
+	slices.SortFunc(l.turns, func(a, b int) int {
+		return cmp.Or(l.turn(a)-l.turn(b), a-b)
+	})
+	left := w + gap // n columns have n-1 gaps
+	for _, i := range l.turns {
+		if l.spare(i) {
 			continue
 		}
-		if spare := widths[i] - 1; spare >= -left {
-			widths[i] += left
+		if least := l.least(i) + gap; least <= left || l.stays(i) {
+			l.widths[i] = least - gap
+			left -= least
+		}
+	}
+	for i := len(l.cols) - 1; i >= 0 && left < 0; i-- {
+		if l.cols[i].Key || l.widths[i] == 0 {
+			continue
+		}
+		if spare := l.widths[i] - 1; spare >= -left {
+			l.widths[i] += left
 			left = 0
 		} else {
-			left += widths[i] + gap
-			widths[i] = 0
+			left += l.widths[i] + gap
+			l.widths[i] = 0
 		}
 	}
 	if left > 0 {
-		share(cols, left, widths)
+		l.share(left)
 	}
 }
 
-// share gives left cells to the shown columns by weight, the rest to the
-// first of them, so that every cell is used when any column takes some.
-func share(cols []Column, left int, widths []int) {
-	total := 0
-	for i := range cols {
-		if widths[i] > 0 {
-			total += max(cols[i].Weight, 0)
+// turn is when a column is given room, lowest first.
+func (l *layout) turn(i int) int {
+	if l.stays(i) {
+		return 0
+	}
+	return l.cols[i].Priority
+}
+
+// share gives left cells to the shown columns that are cut: to those without a weight,
+// and then by weight. What is left is for the spare ones, eases them, and fills.
+func (l *layout) share(left int) {
+	for i := range l.cols {
+		if l.widths[i] > 0 && l.cols[i].Weight == 0 {
+			n := min(max(l.need(i)-l.widths[i], 0), left)
+			l.widths[i] += n
+			left -= n
 		}
 	}
-	if total == 0 {
-		return
-	}
-	given, first := 0, -1
-	for i := range cols {
-		if widths[i] > 0 && cols[i].Weight > 0 {
-			n := left * cols[i].Weight / total
-			widths[i] += n
-			given += n
-			if first < 0 {
-				first = i
+	left = l.pour(left, l.need)
+	for _, empty := range []bool{false, true} {
+		for _, i := range l.turns {
+			if n := l.least(i) + gap; l.spare(i) && (l.needs[i] == 0) == empty && n <= left {
+				l.widths[i] = n - gap
+				left -= n
 			}
 		}
 	}
-	widths[first] += left - given
+	left = l.pour(left, l.need)
+	left = l.pour(left, l.eased)
+	if i := l.filler(); i >= 0 && l.widths[i] > 0 {
+		l.widths[i] += left
+	}
+}
+
+// filler is the column that fills, -1 for none.
+func (l *layout) filler() int {
+	return slices.IndexFunc(l.cols, func(c Column) bool { return c.Fill })
+}
+
+// pour gives left cells by weight to the shown columns that have fewer than they want,
+// and returns those that nobody wants.
+func (l *layout) pour(left int, want func(i int) int) int {
+	for left > 0 {
+		total := 0
+		for i := range l.cols {
+			if l.widths[i] > 0 && l.widths[i] < want(i) {
+				total += max(l.cols[i].Weight, 1)
+			}
+		}
+		if total == 0 {
+			break
+		}
+		room := left
+		for i := range l.cols {
+			if lacks := want(i) - l.widths[i]; l.widths[i] > 0 && lacks > 0 {
+				n := min(max(room*max(l.cols[i].Weight, 1)/total, 1), lacks, left)
+				l.widths[i] += n
+				left -= n
+			}
+		}
+	}
+	return left
 }

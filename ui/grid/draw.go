@@ -1,6 +1,11 @@
 package grid
 
-import "swarmdeck/ui/screen"
+import (
+	"math"
+
+	"swarmdeck/ui/screen"
+	"swarmdeck/ui/term"
+)
 
 // gutter holds the cursor and the mark, left of the first column.
 const gutter = 2
@@ -13,23 +18,72 @@ func (g *Grid) Draw(c *screen.Canvas, r screen.Rect, focused bool) {
 		return
 	}
 	c.Fill(r, screen.Text, ' ')
-	if g.wide != r.W {
-		layout(g.cols, max(r.W-gutter, 0), g.widths)
-		g.wide = r.W
-	}
+	_, n := g.Sight(r.H)
+	g.lay(min(n, r.H-1), max(r.W-gutter, 0))
 	g.titles(c, r)
-	g.page = max(r.H-1, 1)
-	g.sync()
-	n := g.Len()
-	if n == 0 {
+	if g.Len() == 0 {
 		if r.H > 1 {
 			c.TextIn(r.X+gutter, r.Y+1, r.W-gutter, screen.Dim, g.Empty)
 		}
 		return
 	}
-	g.scroll(n)
-	for i := 0; i < r.H-1 && g.top+i < n; i++ {
+	for i := range min(n, r.H-1) {
 		g.drawRow(c, r, r.Y+1+i, g.top+i, focused)
+	}
+}
+
+// lay reads n rows in sight and lays them out in w cells.
+func (g *Grid) lay(n, w int) {
+	fill, was := g.filler(), 0
+	if fill >= 0 {
+		was = g.widths[fill]
+	}
+	g.read(n, w)
+	g.fit(w)
+	if fill >= 0 && g.widths[fill] != was { // what fills is made for its width
+		g.read(n, w)
+	}
+}
+
+// Want is the width at which a pane of h lines cuts nothing in its rows, and that at
+// which it has its spare columns too.
+func (g *Grid) Want(h int) (least, all int) {
+	_, n := g.Sight(h)
+	g.read(n, maxWant)
+	return gutter + g.whole(Spare), gutter + g.whole(math.MaxInt)
+}
+
+// maxWant is the longest text that a column is made wide for.
+const maxWant = 200
+
+// read takes in n rows in sight, with how many cells at most they take; what is longer
+// than most is not measured.
+func (g *Grid) read(n, most int) {
+	clear(g.cells)
+	clear(g.needs)
+	for i := range n {
+		from := i * len(g.cols)
+		if len(g.cells) < from+len(g.cols) {
+			g.cells = append(g.cells, make([]content, from+len(g.cols)-len(g.cells))...)
+		}
+		g.row = g.cells[from : from+len(g.cols)]
+		g.src.Row(g.top+i, g.set)
+		for col := range g.row {
+			if g.cols[col].Fill {
+				g.needs[col] = g.cols[col].Min
+				continue
+			}
+			text := g.row[col].text
+			if g.cols[col].ID {
+				text = Ending(text)
+				g.row[col].text = text
+			}
+			w := most
+			if len(text) <= 8*most { // a longer one hardly fits, and isn't worth measuring
+				w = min(term.Width(text), most)
+			}
+			g.needs[col] = max(g.needs[col], w)
+		}
 	}
 }
 
@@ -72,12 +126,11 @@ func (g *Grid) titles(c *screen.Canvas, r screen.Rect) {
 }
 
 func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) {
-	clear(g.row)
-	g.src.Row(i, g.set)
+	row := g.cells[(i-g.top)*len(g.cols):]
 	x := r.X + gutter
 	state := screen.Rect{X: r.X, Y: y} // the cell of the first column that tells how the thing is
 	for col := range g.cols {
-		w, k := g.widths[col], g.row[col]
+		w, k := g.widths[col], row[col]
 		if w == 0 {
 			continue
 		}

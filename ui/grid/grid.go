@@ -38,23 +38,22 @@ type Grid struct {
 	// screen.
 	HoldTop bool
 
-	cols   []Column
-	widths []int
-	wide   int // what widths were made for
-	src    Source
-	set    func(col int, text string, role screen.Role)
-	row    []content
-	at     int    // the selected row
-	id     string // and its name
-	top    int    // the first row in sight
-	page   int    // rows in sight at the last Draw
-	marks  map[string]struct{}
-	order  []string // marks in the order they were made
-	sort   int      // the column of the sort sign, -1 for none
-	desc   bool
+	layout
+	src   Source
+	set   func(col int, text string, role screen.Role)
+	cells []content // of the rows in sight, one after another
+	row   []content // of the row being read
+	at    int       // the selected row
+	id    string    // and its name
+	top   int       // the first row in sight
+	page  int       // rows in sight at the last Draw
+	marks map[string]struct{}
+	order []string // marks in the order they were made
+	sort  int      // the column of the sort sign, -1 for none
+	desc  bool
 }
 
-// content is one cell of the row being drawn.
+// content is one cell.
 type content struct {
 	text string
 	role screen.Role
@@ -74,10 +73,8 @@ func New(cols ...Column) *Grid {
 
 // SetColumns replaces the columns; the sort sign goes.
 func (g *Grid) SetColumns(cols ...Column) {
-	g.cols = slices.Clone(cols)
-	g.widths = make([]int, len(cols))
-	g.row = make([]content, len(cols))
-	g.wide, g.sort = -1, -1
+	g.reset(slices.Clone(cols))
+	g.cells, g.row, g.sort = nil, nil, -1
 }
 
 // Columns are the columns; don't change them.

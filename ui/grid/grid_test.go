@@ -54,12 +54,51 @@ func TestColumnsAreDroppedBeforeTheyAreCut(t *testing.T) {
 	g := grid.New(columns()...)
 	g.SetSource(many(2))
 	for w, want := range map[int]string{
-		30: "  TASK          STATE        N\n▸ t_0           ● running   42\n  t_1           ● running   42",
-		20: "  TASK     STATE\n▸ t_0      ● running\n  t_1      ● running",
-		12: "  TASK\n▸ t_0\n  t_1",
+		30: "  TASK STATE        N\n▸ t_0  ● running   42\n  t_1  ● running   42",
+		18: "  TASK STATE\n▸ t_0  ● running\n  t_1  ● running",
+		12: "  TASK    N\n▸ t_0    42\n  t_1    42",
 	} {
 		got := shown(g, w, 3)
 		expect.True(t, got == want, "at %d:\n%s\nwant\n%s", w, got, want)
+	}
+}
+
+// Widths follow what is in sight, and nothing is cut or left out beside cells that are empty.
+func TestWidthsFollowWhatIsInSight(t *testing.T) {
+	long := "what changed since yesterday in 世界 and elsewhere"
+	for _, tt := range []struct {
+		name  string
+		cells [][]string
+		want  map[int]string
+	}{
+		{"all fits", [][]string{{"● ok", "an", "short", "tk_bf4fc_0000000042", ""}}, map[int]string{60: "● ok        an   short    0042"}},
+		{"a text gets what is left", [][]string{{"● ok", "scribe", long, "tk_bf4fc_0000123456", ""}, {"◆ needs you", "a-name-of-20-letters", "x", "", ""}}, map[int]string{
+			40: "● ok        scribe        what change…",
+			60: "● ok        scribe           what changed since ye… 123456",
+			95: "● ok        scribe               what changed since yesterday in 世界 and elsewhere   123456",
+		}},
+		{"what is empty goes first", [][]string{{"● ok", "an", long, "", "why it failed"}}, map[int]string{47: "● ok  an   what changed since … why it failed"}},
+	} {
+		g := grid.New(grid.Column{Title: "STATE", Min: 11}, grid.Column{Title: "NAME", Min: 12, Weight: 2, Key: true},
+			grid.Column{Title: "TASK", Min: 12, Weight: 5, Priority: 2}, grid.Column{Title: "ID", Min: 4, Priority: 4, ID: true}, grid.Column{Title: "WHY", Min: 18, Weight: 3, Priority: 1})
+		g.SetSource(&texts{tt.cells})
+		for w, want := range tt.want {
+			row := strings.Split(shown(g, w, 4), "\n")[1][len("▸ "):]
+			expect.Is(t, strings.TrimRight(row, " "), want, tt.name, "at", w)
+		}
+		_, all := g.Want(4)
+		expect.True(t, !strings.Contains(shown(g, all, 4), "…"), "%s: cut at %d, which is what it wants", tt.name, all)
+	}
+}
+
+// texts are rows as they are.
+type texts struct{ cells [][]string }
+
+func (s *texts) Len() int        { return len(s.cells) }
+func (s *texts) ID(i int) string { return strconv.Itoa(i) }
+func (s *texts) Row(i int, set func(int, string, screen.Role)) {
+	for col, text := range s.cells[i] {
+		set(col, text, screen.Text)
 	}
 }
 
@@ -69,8 +108,8 @@ func TestSelectionAndMarksHaveRolesAndSigns(t *testing.T) {
 	g.Do("mark")
 	c := screen.New(14, 4)
 	g.Draw(c, c.Bounds(), true)
-	expect.Is(t, strings.Join(c.Plain(), "|"), "  TASK| ■t_0|▸ t_1|  t_2", "text is")
-	expect.Is(t, strings.Join(c.Roles(), "|"), "..tttttttttttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaaaaaaaaaa", "roles are")
+	expect.Is(t, strings.Join(c.Plain(), "|"), "  TASK    N| ■t_0    42|▸ t_1    42|  t_2    42", "text is")
+	expect.Is(t, strings.Join(c.Roles(), "|"), "..tttt.tttt|mmmmmmmmmmmmmm|ssssssssssssss|..aaaa", "roles are")
 	g.Draw(c, c.Bounds(), false)
 	expect.Is(t, c.Roles()[2], "SSSSSSSSSSSSSS", "without focus the roles are")
 	expect.Same(t, g.Marks(), []string{"t_0"}, "marks")

@@ -92,6 +92,13 @@ type Runner interface {
 	Run(env Env, action string) (words []string, ok bool)
 }
 
+// Wanter is a pane that knows how wide it should be.
+type Wanter interface {
+	// Want is the width at which it, h lines high, cuts nothing that matters, and that
+	// at which it has all that it could show; 0 is any.
+	Want(env Env, h int) (least, all int)
+}
+
 // Broad is a sheet that has the whole width of the screen once it is opened.
 type Broad interface{ Broad() }
 

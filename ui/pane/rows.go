@@ -81,7 +81,8 @@ func (t *Table[T]) holdTop() {
 
 // narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
-	if t.filter.Empty() {
+	t.sight = sight{}
+	if t.filter.Empty() && t.sorted == 0 {
 		t.rows = t.all
 		return
 	}

@@ -73,7 +73,7 @@ func faced[T any](laid []face.Listed, f *face.Face, cells map[string]Cell[T]) ([
 	cols, own := make([]grid.Column, len(laid)), make([]Cell[T], len(laid))
 	for i := range laid {
 		l := &laid[i]
-		cols[i] = grid.Column{Title: l.Title, Min: l.Min, Weight: l.Weight, Priority: l.Need, Key: l.Key, Right: l.Right, Middle: l.Middle}
+		cols[i] = grid.Column{Title: l.Title, Min: l.Min, Weight: l.Weight, Priority: l.Need, Key: l.Key, Right: l.Right, Middle: l.Middle, ID: l.ID}
 		if own[i] = cells[l.Title]; own[i] == nil && l.Text == nil {
 			panic(fmt.Sprintf("list of %s: nothing says what %s is", f.Type, l.Title))
 		}

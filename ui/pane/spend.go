@@ -1,6 +1,10 @@
 package pane
 
-import "fmt"
+import (
+	"fmt"
+
+	"swarmdeck/engine/fleet"
+)
 
 // Tokens is a number of tokens in a few characters: 950, 12.3k, 4.5M; "" for
 // none.
@@ -16,6 +20,15 @@ func Tokens(n int64) string {
 		return fmt.Sprintf("%.1fM", float64(n)/1e6)
 	}
 	return fmt.Sprintf("%.1fG", float64(n)/1e9)
+}
+
+// Context is how full a context is: a share, or tokens where its size is not known; "" for
+// what nobody told.
+func Context(c fleet.Context) string {
+	if c.Size <= 0 {
+		return Tokens(c.Used)
+	}
+	return fmt.Sprintf("%d%%", min(100*c.Used/c.Size, 999))
 }
 
 // Cost is an amount of dollars; "" for none, and never none for some.

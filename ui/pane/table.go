@@ -29,7 +29,9 @@ type Table[T any] struct {
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
 	ranks  []func(v any) float64
-	order
+
+	sight        sight // that Want was found for
+	least, whole int
 }
 
 // NewTable makes the list of a spec.
@@ -58,6 +60,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 func (t *Table[T]) SetColumns(cols []grid.Column) {
 	t.spec.Cols, t.sorted = cols, 0
 	t.grid.SetColumns(cols...)
+	t.sight = sight{}
 	t.filter = filter.Parse(t.text, t.grid.Titles())
 }
 
@@ -132,6 +135,7 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 	first, n := t.window()
 	atTop := t.grid.Index() <= 0
 	mine, again := t.pager.Take(body, first, n)
+	t.sight = sight{}
 	if mine && atTop && !t.spec.Forward {
 		t.holdTop()
 	}
@@ -168,6 +172,20 @@ func (t *Table[T]) Sight(h int, fn func(*T)) {
 		}
 	}
 }
+
+// Want implements Wanter by the rows in sight; it reads them when others are.
+func (t *Table[T]) Want(env Env, h int) (least, all int) {
+	t.env = env
+	first, n := t.grid.Sight(h)
+	if at := (sight{first, n, h}); t.sight != at {
+		t.sight = at
+		t.least, t.whole = t.grid.Want(h)
+	}
+	return t.least, t.whole
+}
+
+// sight is which rows are on the screen; the zero value is none that was looked at.
+type sight struct{ first, n, h int }
 
 // Width is how many cells a column had when it was last drawn; 0 is none.
 func (t *Table[T]) Width(col int) int { return t.grid.Width(col) }

@@ -26,6 +26,7 @@ type Conflict struct {
 	look   solid.Look
 	view   solid.View
 	w, h   int
+	mark   string // of what is cut
 }
 
 // wholeConflict is a conflict with what it is about. A side that was deleted is nil.

@@ -17,6 +17,7 @@ import (
 
 // lay writes out what was read.
 func (p *Conflict) lay(env pane.Env) {
+	p.mark = env.Glyphs.Ellipsis
 	var out pane.Paras
 	switch {
 	case p.err != nil:
@@ -67,7 +68,7 @@ func (p *Conflict) sides() []pane.Row {
 		label = max(label, min(term.Width(n), 24))
 	}
 	room := max((p.w-label-9)/2, 8)
-	cell := func(s string, w int) string { return term.Pad(term.Cut(term.Clean(s), w), w) }
+	cell := func(s string, w int) string { return term.Pad(term.CutWith(term.Clean(s), w, p.mark), w) }
 	rows := []pane.Row{{
 		Text: "  " + cell("", label) + " " + cell("SOURCE "+g.Source, room) + " " + cell("TARGET "+g.Target, room), Role: screen.Title,
 	}}

@@ -56,6 +56,21 @@ type worker struct {
 	task  *task.Task
 }
 
+// Columns of the list.
+const (
+	colState = iota
+	colName
+	colTask
+	colWhy
+	colAge
+	colContext
+	colCost
+	colProject
+	colRole
+	colTokens
+	colProfile
+)
+
 // List is everything that works: agents of every runtime, subagents that run
 // skills, and running tasks that neither runs.
 type List struct {
@@ -86,14 +101,16 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 		Name: Name, Title: "fleet", Empty: empty,
 		Cols: []grid.Column{
 			{Title: "STATE", Min: 11},
-			{Title: "NAME", Min: 12, Weight: 2, Key: true, Middle: true},
-			{Title: "ROLE", Min: 12, Weight: 1, Priority: 4},
-			{Title: "TASK", Min: 20, Weight: 5, Priority: 2},
+			{Title: "NAME", Min: 10, Weight: 3, Key: true, Middle: true},
+			{Title: "TASK", Min: 12, Weight: 3, Priority: 2},
+			{Title: "WHY", Min: 16, Weight: 4, Priority: 1},
 			{Title: "AGE", Min: 4, Priority: 3, Right: true},
-			{Title: "TOKENS", Min: 7, Priority: 6, Right: true},
-			{Title: "COST", Min: 7, Priority: 5, Right: true},
-			{Title: "WHY", Min: 18, Weight: 3, Priority: 1},
-			{Title: "PROFILE", Min: 7, Priority: 7},
+			{Title: "CTX", Min: 4, Priority: 5, Right: true},
+			{Title: "COST", Min: 6, Priority: 4, Right: true},
+			{Title: "PROJECT", Min: 6, Weight: 1, Priority: 6},
+			{Title: "ROLE", Min: 8, Weight: 1, Priority: grid.Spare},
+			{Title: "TOKENS", Min: 6, Priority: grid.Spare + 1, Right: true},
+			{Title: "PROFILE", Min: 7, Priority: grid.Spare + 2},
 		},
 		ID: id, Row: p.row, Item: item, Order: byNeed,
 		Ranks: map[string]func(v any) float64{
@@ -236,69 +253,71 @@ func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role))
 	if w.task != nil {
 		t := w.task
 		st := pane.TaskState(env, t)
-		set(0, st.Label(env.Glyphs), st.Role())
-		set(1, t.TaskID, screen.Accent)
-		set(2, t.Kind, screen.Dim)
-		set(3, t.Title, screen.Text)
-		set(4, pane.Age(env.Now, t.StartedAt), screen.Dim)
+		set(colState, st.Label(env.Glyphs), st.Role())
+		set(colName, "task "+grid.Ending(t.TaskID), screen.Accent)
+		set(colRole, t.Kind, screen.Dim)
+		set(colTask, t.Title, screen.Text)
+		set(colAge, pane.Age(env.Now, t.StartedAt), screen.Dim)
 		if t.Waiting != "" {
-			set(7, "approval", screen.Warn)
+			set(colWhy, "approval", screen.Warn)
 		}
 		return
 	}
 	a := w.agent
 	st := pane.AgentState(env, a)
-	set(0, st.Label(env.Glyphs), st.Role())
-	set(1, a.Name, screen.Accent)
-	set(2, a.Role+"/"+a.Project, screen.Dim)
+	set(colState, st.Label(env.Glyphs), st.Role())
+	set(colName, a.Name, screen.Accent)
+	set(colProject, a.Project, screen.Dim)
+	set(colRole, a.Role, screen.Dim)
 	task, taskRole := a.LastTask, screen.Text
 	if a.TaskID == "" {
 		taskRole = screen.Dim
 	}
-	set(3, task, taskRole)
-	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
-	set(5, pane.Tokens(a.Usage.Tokens), screen.Dim)
-	set(6, pane.Cost(a.Usage.CostUSD), screen.Dim)
-	text, role := p.why(env, a)
+	set(colTask, task, taskRole)
+	set(colAge, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	set(colContext, pane.Context(a.Context), screen.Dim)
+	set(colTokens, pane.Tokens(a.Usage.Tokens), screen.Dim)
+	set(colCost, pane.Cost(a.Usage.CostUSD), screen.Dim)
+	text, role := why(env, a)
 	profile, how := pane.Profile(a.Profile)
-	set(8, profile, how)
+	set(colProfile, profile, how)
 	if how == screen.Danger { // also where there is no room for its column
 		text, role = strings.TrimSuffix(profile+", "+text, ", "), how
 	}
-	set(7, text, role)
+	set(colWhy, text, role)
 }
 
 func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
 	st := pane.SubagentState(env, a)
-	set(0, st.Label(env.Glyphs), st.Role())
-	set(1, a.Label(), screen.Accent)
-	set(2, "skill/"+string(a.State), screen.Dim)
+	set(colState, st.Label(env.Glyphs), st.Role())
+	set(colName, a.Label(), screen.Accent)
+	set(colRole, "skill/"+string(a.State), screen.Dim)
 	doing := a.Skill
 	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != "" && a.Step != name && !a.State.Final() {
 		doing = a.Step + " for " + a.Skill
 	}
-	set(3, doing, screen.Text)
-	set(4, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	set(colTask, doing, screen.Text)
+	set(colAge, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	text, role := pane.SubagentWhy(env, a)
-	set(7, text, role)
+	set(colWhy, text, role)
 }
 
 func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
 	st := pane.CADAgentState(a)
-	set(0, st.Label(env.Glyphs), st.Role())
-	set(1, a.AgentID, screen.Accent)
-	set(2, "cad/"+a.Role, screen.Dim)
+	set(colState, st.Label(env.Glyphs), st.Role())
+	set(colName, a.AgentID, screen.Accent)
+	set(colRole, "cad/"+a.Role, screen.Dim)
 	doing, role := a.Operation, screen.Text
 	if doing == "" {
 		doing, role = a.WorkspaceID, screen.Dim
 	}
-	set(3, doing, role)
-	set(4, pane.Age(env.Now, a.LastActive.Time()), screen.Dim)
+	set(colTask, doing, role)
+	set(colAge, pane.Age(env.Now, a.LastActive.Time()), screen.Dim)
 	switch {
 	case a.ViolationsInRow >= cad.Stubborn:
-		set(7, fmt.Sprintf("%d times in a row what its role forbids", a.ViolationsInRow), screen.Warn)
+		set(colWhy, fmt.Sprintf("%d times in a row what its role forbids", a.ViolationsInRow), screen.Warn)
 	case a.Status == cad.Failing && len(a.ErrorLog) > 0:
-		set(7, a.ErrorLog[len(a.ErrorLog)-1], screen.Bad)
+		set(colWhy, a.ErrorLog[len(a.ErrorLog)-1], screen.Bad)
 	}
 }
 

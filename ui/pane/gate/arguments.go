@@ -23,6 +23,7 @@ type arguments struct {
 	all    bool   // all are to be shown whatever the diffs show
 	colors bool
 	diffs  map[string]drawn // by their text
+	wide   int              // cells of the widest line of a diff
 }
 
 // drawn is a diff that was read.
@@ -55,6 +56,9 @@ func (a *arguments) diff(text string) drawn {
 	if !ok {
 		d.files, d.all = diff.Wholes(text, a.colors)
 		a.diffs[text] = d
+		for _, f := range d.files {
+			a.wide = max(a.wide, f.Width())
+		}
 	}
 	return d
 }

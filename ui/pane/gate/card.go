@@ -191,6 +191,14 @@ func (p *Card) Picture(pane.Env) pane.Item {
 	return pane.Item{Kind: "diff", ID: "approval:" + p.a.ApprovalID, Approval: p.a.ApprovalID, Agent: p.a.Agent.Name, Task: p.a.TaskID}
 }
 
+// Want implements pane.Wanter: a diff is read in lines that are not broken.
+func (p *Card) Want(pane.Env, int) (least, all int) {
+	if p.args == nil || p.args.wide == 0 {
+		return 0, 0
+	}
+	return p.args.wide + 2, p.args.wide + 2
+}
+
 // Approval is what the card shows, nil before it arrived.
 func (p *Card) Approval() *judge.Approval { return p.a }
 

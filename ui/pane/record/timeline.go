@@ -58,7 +58,7 @@ func NewTimeline(of DAG, past Forks) *Timeline {
 			{Title: "SAYS", Min: 32, Weight: 3, Key: true},
 			{Title: "TOOK", Min: 6, Right: true},
 			{Title: "AGENT", Min: 8, Priority: 2},
-			{Title: "TIME", Min: 24, Weight: 2, Priority: 3},
+			{Title: "TIME", Min: 24, Priority: 3, Fill: true},
 		},
 		ID:    func(m *dag.Moment) string { return m.Event.EventID },
 		Item:  func(m *dag.Moment) pane.Item { return eventItem(&m.Recorded) },
