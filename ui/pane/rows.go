@@ -82,7 +82,7 @@ func (t *Table[T]) holdTop() {
 // narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
 	t.sight = sight{}
-	if t.filter.Empty() && t.sorted == 0 {
+	if t.filter.Empty() {
 		t.rows = t.all
 		return
 	}

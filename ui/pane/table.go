@@ -29,6 +29,7 @@ type Table[T any] struct {
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
 	ranks  []func(v any) float64
+	order
 
 	sight        sight // that Want was found for
 	least, whole int

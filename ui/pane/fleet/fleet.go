@@ -278,7 +278,7 @@ func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role))
 	set(colContext, pane.Context(a.Context), screen.Dim)
 	set(colTokens, pane.Tokens(a.Usage.Tokens), screen.Dim)
 	set(colCost, pane.Cost(a.Usage.CostUSD), screen.Dim)
-	text, role := why(env, a)
+	text, role := p.why(env, a)
 	profile, how := pane.Profile(a.Profile)
 	set(colProfile, profile, how)
 	if how == screen.Danger { // also where there is no room for its column
