@@ -23,8 +23,14 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// Default is the name of the theme used when none is asked for.
-const Default = "terminal"
+// Default is the name of the theme used when none is asked for; Auto that of the one in
+// whose place a cockpit shows Light or Dark, as its terminal is.
+const (
+	Default = "terminal"
+	Auto    = "auto"
+	Dark    = "dark"
+	Light   = "light"
+)
 
 // MaxFile bounds a theme file, in bytes.
 const MaxFile = 64 << 10
@@ -33,7 +39,7 @@ const MaxFile = 64 << 10
 var files embed.FS
 
 // Names are the built-in themes, the default first.
-func Names() []string { return []string{Default, "dark", "light", "high-contrast", "mono"} }
+func Names() []string { return []string{Default, Dark, Light, "high-contrast", "mono", Auto} }
 
 // Builtin is the text of a built-in theme.
 func Builtin(name string) (string, error) {

@@ -6,10 +6,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/view"
+	"swarmdeck/themes"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/pane"
@@ -35,6 +37,9 @@ type Model struct {
 	rec     *recorder
 	history []string  // palette lines, oldest first
 	quitAt  time.Time // ctrl+c was pressed once at this time
+
+	auto       bool // the theme follows the terminal's ground
+	toldGround bool // the terminal tells when its ground changes
 
 	bell      <-chan struct{}
 	lastFrame time.Time
@@ -82,6 +87,7 @@ func New(opt Options) *Model {
 		answers:   &answers{runner: &runner{dialog: d}},
 		attention: &attention{dialog: d, looked: map[string]bool{}},
 		keys:      keymap.Presser{Map: opt.Keys},
+		auto:      opt.Theme.Name == themes.Auto,
 	}
 	if opt.ASCII {
 		m.canvas.SetGlyphs(screen.ASCII())
@@ -110,7 +116,7 @@ func (sh *shared) look() {
 }
 
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.listen(), m.tick()}
+	cmds := []tea.Cmd{m.listen(), m.tick(), m.askGround()}
 	if m.opt.Sync {
 		cmds = append(cmds, func() tea.Msg {
 			return tea.ModeReportMsg{Mode: ansi.ModeSynchronizedOutput, Value: ansi.ModeReset}
@@ -188,7 +194,13 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case tea.FocusMsg:
 		m.blurred = false
 		m.heed(m.queue())
-		return m.tick()
+		return tea.Batch(m.tick(), m.askGround())
+	case tea.BackgroundColorMsg:
+		return m.onGround(msg.IsDark())
+	case uv.DarkColorSchemeEvent:
+		return m.onGround(true)
+	case uv.LightColorSchemeEvent:
+		return m.onGround(false)
 	case tea.BlurMsg:
 		m.blurred = true
 		m.heed(m.queue()) // what was there could be seen

@@ -13,14 +13,13 @@ import (
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/gate"
-	"swarmdeck/ui/screen"
 )
 
 // own are the palette's commands that concern this screen only.
 var own = []command.Candidate{
 	{Text: "write", Help: "write FILE: what the screen shows, as text"},
 	{Text: "record", Help: "record FILE: write this session as a script; record off ends it"},
-	{Text: "theme", Help: "theme NAME: other colours"},
+	{Text: "theme", Help: "theme NAME: other colours; auto is light or dark as the terminal is"},
 	{Text: "use", Help: "use TENANT: show another tenant"},
 	{Text: "messages", Help: "everything the cockpit has said"},
 	{Text: "help", Help: "the keys that work here"},
@@ -162,7 +161,7 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 	case words[0] == "record" && arg != "":
 		return m.record(arg), true
 	case words[0] == "theme" && len(words) == 2 && arg != "list":
-		return m.setTheme(arg), true
+		return m.setTheme(arg, false), true
 	case words[0] == "use" && arg != "":
 		return m.use(arg), true
 	default:
@@ -185,30 +184,4 @@ func (m *Model) openNamed(it pane.Item) tea.Cmd {
 	}
 	slices.Sort(names)
 	return m.say(true, "", "open: there is no sheet of a "+it.Kind+"; one of approval, "+strings.Join(names, ", "))
-}
-
-func (m *Model) setTheme(name string) tea.Cmd {
-	if m.opt.Themes == nil {
-		return m.say(true, "", "theme: no themes are available here")
-	}
-	find := m.opt.Themes
-	return m.track(func() tea.Msg { // it reads a file
-		theme, err := find(name)
-		return themeMsg{name, theme, err}
-	})
-}
-
-// themeMsg is a theme that was asked for, or why there is none.
-type themeMsg struct {
-	name  string
-	theme *screen.Theme
-	err   error
-}
-
-func (m *Model) themed(msg themeMsg) tea.Cmd {
-	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
-	}
-	m.theme, m.dirty = msg.theme, true
-	return m.say(false, "", "theme "+msg.name)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/ui/term"
 )
@@ -63,6 +64,9 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		go follow(ctx, p, opt.Terminal)
 	}
 	_, err := p.Run()
+	if m.toldGround {
+		_, _ = io.WriteString(out, ansi.ResetModeLightDark)
+	}
 	switch {
 	case errors.Is(err, tea.ErrProgramPanic):
 		return fmt.Errorf("the cockpit failed: %w", err)

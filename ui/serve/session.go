@@ -65,7 +65,7 @@ func (w Who) Proof() string { return cmp.Or(w.Key, w.User) }
 // ScreenVariables are those that a client on another machine may set: what its terminal
 // is, and nothing that chooses files or tenants here.
 func ScreenVariables() []string {
-	return []string{"TERM", "COLORTERM", "COLORFGBG", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
+	return []string{"TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE", "TERM_PROGRAM"}
 }
 
 // Screen is what an environment says of the screen, as "NAME=value".

@@ -24,7 +24,6 @@ type Caps struct {
 	Color      colorprofile.Profile // NoTTY with Plain, ASCII means decoration but no colour
 	SSH        bool                 // frames are slower and synchronised output isn't asked for by the toolkit
 	Sync       bool                 // synchronised output has to be switched on by us
-	Dark       bool                 // a guess until the terminal answers: most are
 	Why        string               // why Plain, for the message; else empty
 	Basic      bool                 // of ANSI's sequences it knows the old ones only: see NewBasic
 	Links      bool                 // it opens hyperlinks (OSC 8) and prints nothing of them
@@ -45,7 +44,6 @@ func Detect(env func(string) string, stdinTTY, stdoutTTY bool, flags Flags) Caps
 		Accessible: flags.Accessible || on(env("ACCESSIBLE")),
 		ASCII:      flags.ASCII || !utf8Locale(env) || on(env("RUNEWIDTH_EASTASIAN")), // then lines and signs would count as two cells
 		SSH:        env("SSH_TTY") != "" || env("SSH_CONNECTION") != "",
-		Dark:       darkGround(env("COLORFGBG")),
 		Term:       term,
 		Program:    env("TERM_PROGRAM"),
 		Basic:      basic(term),
@@ -159,15 +157,6 @@ func utf8Locale(env func(string) string) bool {
 		}
 	}
 	return false
-}
-
-// darkGround reads COLORFGBG, "foreground;background" or with a middle part.
-func darkGround(v string) bool {
-	_, bg, ok := strings.Cut(v, ";")
-	if i := strings.LastIndexByte(bg, ';'); i >= 0 {
-		bg = bg[i+1:]
-	}
-	return !ok || bg != "7" && bg != "15"
 }
 
 // on reads a switch: empty, 0, false, no and off are off.

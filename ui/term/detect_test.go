@@ -68,15 +68,3 @@ func TestDetect(t *testing.T) {
 		})
 	}
 }
-
-func TestTheGroundIsGuessedFromCOLORFGBG(t *testing.T) {
-	for v, dark := range map[string]bool{"": true, "15;0": true, "0;15": false, "0;default;15": false, "0;7": false, "junk": true} {
-		c := term.Detect(func(n string) string {
-			if n == "COLORFGBG" {
-				return v
-			}
-			return ""
-		}, true, true, term.Flags{})
-		expect.Is(t, c.Dark, dark, v, "is dark")
-	}
-}

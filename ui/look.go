@@ -1,0 +1,67 @@
+package ui
+
+import (
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/themes"
+	"swarmdeck/ui/screen"
+)
+
+// themeMsg is a theme that was asked for, or why there is none.
+type themeMsg struct {
+	name   string
+	theme  *screen.Theme
+	err    error
+	ground bool // the terminal's ground asked for it
+}
+
+func (m *Model) setTheme(name string, ground bool) tea.Cmd {
+	if m.opt.Themes == nil {
+		return m.say(true, "", "theme: no themes are available here")
+	}
+	find := m.opt.Themes
+	return m.track(func() tea.Msg { // it reads a file
+		theme, err := find(name)
+		return themeMsg{name, theme, err, ground}
+	})
+}
+
+func (m *Model) themed(msg themeMsg) tea.Cmd {
+	switch {
+	case msg.err != nil:
+		return m.say(true, "", msg.err.Error())
+	case msg.ground:
+		if m.auto {
+			m.theme, m.dirty = msg.theme, true
+		}
+		return nil
+	}
+	m.theme, m.dirty, m.auto = msg.theme, true, msg.theme.Name == themes.Auto
+	return tea.Batch(m.say(false, "", "theme "+msg.name), m.askGround())
+}
+
+// askGround asks the terminal for its ground and to tell of a change while the
+// theme follows it, and to tell no more after that.
+func (m *Model) askGround() tea.Cmd {
+	switch told := m.toldGround; {
+	case m.auto:
+		m.toldGround = true
+		return tea.Batch(tea.RequestBackgroundColor, tea.Raw(ansi.SetModeLightDark))
+	case told:
+		m.toldGround = false
+		return tea.Raw(ansi.ResetModeLightDark)
+	}
+	return nil
+}
+
+// onGround takes the look for the terminal's ground.
+func (m *Model) onGround(dark bool) tea.Cmd {
+	switch {
+	case !m.auto:
+		return nil
+	case dark:
+		return m.setTheme(themes.Dark, true)
+	}
+	return m.setTheme(themes.Light, true)
+}
