@@ -23,7 +23,6 @@ type area struct {
 	row, col int
 	top      int // the first line in sight
 	page     int
-	tabs     bool // they stay tabs, each shown as one cell
 }
 
 // showable turns text into lines: tabs to two spaces, what can't be shown to
@@ -58,16 +57,8 @@ func linesOf(s, tab string) [][]rune {
 	return out
 }
 
-// taken turns text into lines as this area has them.
-func (a *area) taken(s string) [][]rune {
-	if a.tabs {
-		return linesOf(s, "\t")
-	}
-	return showable(s)
-}
-
 func (a *area) set(s string) {
-	a.lines = a.taken(s)
+	a.lines = showable(s)
 	a.row, a.col, a.top = 0, 0, 0
 }
 
@@ -94,7 +85,7 @@ func (a *area) fix() {
 // insert types s at the cursor.
 func (a *area) insert(s string) {
 	a.fix()
-	add := a.taken(s)
+	add := showable(s)
 	if len(a.lines)+len(add) > maxLines {
 		return
 	}
@@ -218,7 +209,7 @@ func (a *area) draw(c *screen.Canvas, r screen.Rect) {
 			from++
 		}
 		end := min(len(line), from+r.W+1)
-		sub.Text(at-left, i, screen.Input, strings.ReplaceAll(string(line[from:end]), "\t", " "))
+		sub.Text(at-left, i, screen.Input, string(line[from:end]))
 		sub.Paint(screen.Rect{X: 0, Y: i, W: r.W, H: 1}, screen.Input)
 		if at-left+cells(line[from:end]) > r.W {
 			sub.Text(r.W-1, i, screen.Dim, c.Glyphs().Ellipsis)

@@ -37,9 +37,8 @@ func (p *Compose) complete() bool {
 	if len(w.all) == 0 {
 		return true
 	}
-	line := p.text.lines[p.text.row]
-	if longer := common(w.all); w.at < 0 && len(w.all) > 1 && len([]rune(longer)) > p.text.col-w.from {
-		p.put(line, w.from, longer)
+	if longer := common(w.all); w.at < 0 && len(w.all) > 1 && len([]rune(longer)) > p.text.Column()-w.from {
+		p.put(w.from, longer)
 		p.way = nil
 		return true
 	}
@@ -49,30 +48,22 @@ func (p *Compose) complete() bool {
 	if text == "" {
 		text = o.Word
 	}
-	p.put(line, w.from, text)
+	p.put(w.from, text)
 	if len(w.all) == 1 {
-		p.text.insert(" ")
+		p.insert(" ")
 		p.way = nil
 	}
 	return true
 }
 
-// put replaces the line from a column to the cursor.
-func (p *Compose) put(line []rune, from int, text string) {
-	p.text.lines[p.text.row] = append(append([]rune(nil), line[:from]...), line[p.text.col:]...)
-	p.text.col = from
-	p.text.insert(text)
-}
-
 // offered are the offers that the word before the cursor begins, and where it does; ok is
 // false for a word that is none of theirs.
 func (p *Compose) offered() (all []Offer, from int, ok bool) {
-	p.text.fix()
-	line := p.text.lines[p.text.row]
-	for from = p.text.col; from > 0 && !unicode.IsSpace(line[from-1]); from-- {
+	line, at := p.line(), p.text.Column()
+	for from = at; from > 0 && !unicode.IsSpace(line[from-1]); from-- {
 	}
-	word := string(line[from:p.text.col])
-	first := p.text.row == 0 && from == 0
+	word := string(line[from:at])
+	first := p.text.Line() == 0 && from == 0
 	if !strings.HasPrefix(word, "@") && !(first && strings.HasPrefix(word, "/")) {
 		return nil, 0, false
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/expect"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
@@ -44,4 +46,31 @@ func TestWithoutOffersTabIsATab(t *testing.T) {
 		p.Update(press(key))
 	}
 	expect.Is(t, p.Value(), "/x\t")
+}
+
+func TestALongTextIsFoldedAndSentWhole(t *testing.T) {
+	p, long := overlay.NewCompose("Say"), strings.Repeat("\tline [text 1: 300 lines] \ufffd\n", 299)+"end"
+	keys(p, "a", "space")
+	p.Update(tea.PasteMsg{Content: long})
+	keys(p, "space", "b")
+	expect.Has(t, shown(p, 80, 24), "a [text 1: 300 lines] b")
+	expect.Is(t, p.Value(), "a "+long+" b")
+	p.SetValue(long)
+	expect.Is(t, p.Value(), long)
+	for range 205 {
+		keys(p, "ctrl+j")
+	}
+	p.Update(tea.PasteMsg{Content: "c"})
+	expect.Is(t, p.Value(), long+strings.Repeat("\n", 205)+"c")
+}
+
+func TestALongLineIsWrapped(t *testing.T) {
+	p := overlay.NewCompose("Say")
+	p.Update(tea.PasteMsg{Content: strings.Repeat("many words ", 30) + "end"})
+	expect.Has(t, shown(p, 80, 24), "end")
+	keys(p, "ctrl+home", "ctrl+k")
+	for _, key := range []string{"a", "space", "b", "c", "ctrl+w", "d", "shift+left", "e"} {
+		p.Update(press(key))
+	}
+	expect.Is(t, p.Value(), "a e")
 }

@@ -364,8 +364,8 @@ func TestToasts(t *testing.T) {
 // Random keys, pastes and sizes: no panic, no row that is too wide, the cursor
 // on the canvas.
 func TestAnyKeyAtAnySize(t *testing.T) {
-	names := strings.Fields("enter esc tab shift+tab space backspace delete up down left right home end pgup pgdown ctrl+a ctrl+e ctrl+w ctrl+u ctrl+k ctrl+d ctrl+x ctrl+n ctrl+p ctrl+f ctrl+b a y q 世 é { \" ? 3")
-	pastes := []string{"\x1b]52;c;AA\x07", "a\nb\r\nc", "\u202e\u200b\ufeff", "世界👨‍👩‍👧", "\xff\xfe", strings.Repeat("x", 5000), "e\u0301\u0302\u0303\u0304"}
+	names := strings.Fields("enter esc tab shift+tab space backspace delete up down left right home end pgup pgdown ctrl+a ctrl+e ctrl+w ctrl+u ctrl+k ctrl+d ctrl+x ctrl+n ctrl+p ctrl+f ctrl+b ctrl+j alt+f alt+b alt+d alt+u ctrl+t ctrl+v ctrl+shift+c shift+up shift+right a @ y q 世 é { \" ? 3")
+	pastes := []string{"\x1b]52;c;AA\x07", "a\nb\r\nc", "\u202e\u200b\ufeff", "世界👨‍👩‍👧", "\xff\xfe", strings.Repeat("x", 5000), strings.Repeat("a b\n", 40), "e\u0301\u0302\u0303\u0304"}
 	make := []func() overlay.Overlay{
 		func() overlay.Overlay {
 			return &overlay.Confirm{Title: "T\x1b[m", Verb: "v", Lines: []string{"世界", strings.Repeat("l ", 200)}}
@@ -373,6 +373,11 @@ func TestAnyKeyAtAnySize(t *testing.T) {
 		func() overlay.Overlay { return &overlay.Confirm{Type: "世界", Verb: "v"} },
 		func() overlay.Overlay { return &overlay.Prompt{Title: "T", Label: "L"} },
 		func() overlay.Overlay { return overlay.NewEditor("E", "{\"a\":\n 1}", nil) },
+		func() overlay.Overlay {
+			p := overlay.NewCompose("C")
+			p.Offers = []overlay.Offer{{Word: "@a世"}, {Word: "@ab", Text: "@\"a b\""}}
+			return p
+		},
 		func() overlay.Overlay {
 			return &overlay.Help{Entries: []overlay.Entry{{Section: "s", Keys: "j", Text: "t", What: "a b"}}, Notes: []string{"n"}}
 		},
