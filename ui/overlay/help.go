@@ -1,8 +1,12 @@
 package overlay
 
 import (
+	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/keymap"
@@ -40,51 +44,33 @@ type Help struct {
 	Notes   []string // lines after the entries, shown while nothing is searched
 
 	input Input
-	top   int
-	page  int
+	view  viewport.Model
 }
 
 // Update scrolls, searches, or answers Close. Esc clears the search first.
 func (h *Help) Update(msg tea.Msg) Action {
-	if k, ok := msg.(tea.KeyPressMsg); ok {
-		switch k.String() {
-		case "esc":
-			if h.input.Value() == "" {
-				return Action{Kind: Close}
-			}
-			h.input.SetValue("")
-			h.top = 0
-			return Action{}
-		case "ctrl+c", "enter":
-			return Action{Kind: Close}
-		case "?":
-			if h.input.Value() == "" {
-				return Action{Kind: Close}
-			}
-		case "down":
-			h.top++
-			return Action{}
-		case "up":
-			h.top = max(h.top-1, 0)
-			return Action{}
-		case "pgdown", "ctrl+f":
-			h.top += max(h.page, 1)
-			return Action{}
-		case "pgup", "ctrl+b":
-			h.top = max(h.top-max(h.page, 1), 0)
-			return Action{}
-		case "ctrl+d":
-			h.top += max(h.page/2, 1)
-			return Action{}
-		case "ctrl+u":
-			if h.input.Value() == "" {
-				h.top = max(h.top-max(h.page/2, 1), 0)
-				return Action{}
-			}
-		}
-	}
-	if h.input.Update(msg) {
-		h.top = 0
+	k, _ := msg.(tea.KeyPressMsg)
+	empty := h.input.Value() == ""
+	switch name := k.String(); {
+	case name == "ctrl+c", name == "enter", empty && (name == "esc" || name == "?"):
+		return Action{Kind: Close}
+	case name == "esc":
+		h.input.SetValue("")
+		h.view.GotoTop()
+	case name == "down":
+		h.view.ScrollDown(1)
+	case name == "up":
+		h.view.ScrollUp(1)
+	case name == "pgdown", name == "ctrl+f":
+		h.view.PageDown()
+	case name == "pgup", name == "ctrl+b":
+		h.view.PageUp()
+	case name == "ctrl+d":
+		h.view.HalfPageDown()
+	case name == "ctrl+u" && empty:
+		h.view.HalfPageUp()
+	case h.input.Update(msg):
+		h.view.GotoTop()
 	}
 	return Action{}
 }
@@ -125,69 +111,55 @@ func (h *Help) Draw(c *screen.Canvas) {
 	if in.H < 1 || in.W < 4 {
 		return
 	}
-	lines := h.lines()
-	body := in.H - 2
-	h.page = max(body, 1)
-	h.top = max(0, min(h.top, len(lines)-body))
-	keyW := min(18, in.W/3)
-	for i := 0; i < body && h.top+i < len(lines); i++ {
-		h.drawLine(c, screen.Rect{X: in.X, Y: in.Y + 2 + i, W: in.W, H: 1}, lines[h.top+i], keyW)
-	}
-	if len(lines) == 0 && body > 0 {
-		c.TextIn(in.X, in.Y+2, in.W, screen.Dim, "no key and no command like this")
-	}
+	h.view.SetWidth(in.W)
+	h.view.SetHeight(max(in.H-2, 0))
+	h.view.SetContent(h.content(in.W, c.Glyphs().Ellipsis))
+	c.Widget(screen.Rect{X: in.X, Y: in.Y + 2, W: in.W, H: in.H - 2}, screen.Text, h.view.View())
 	label := "search a key or a word: "
 	x := c.TextIn(in.X, in.Y, min(term.Width(label), in.W/2), screen.Dim, label)
 	h.input.Draw(c, x, in.Y, in.X+in.W-x)
 }
 
-// line is one line of the help: a section's head, an entry, or a note.
-type line struct {
-	head  string
-	entry *Entry
-	note  string
-}
-
-func (h *Help) lines() []line {
-	var out []line
-	section := ""
-	found := h.found()
-	for i := range found {
-		if found[i].Section != section || i == 0 {
-			section = found[i].Section
-			out = append(out, line{head: section})
+// content is what was found, section by section, in lines of w cells.
+func (h *Help) content(w int, more string) string {
+	found, dim := h.found(), screen.Look(screen.Dim)
+	if len(found) == 0 {
+		return dim.Render(term.CutWith("no key and no command like this", w, more))
+	}
+	table := help.New()
+	table.Styles = help.Styles{FullKey: screen.Look(screen.FooterKey), FullDesc: screen.Look(screen.Text)}
+	keys := min(18, w/3)
+	var parts []string
+	for len(found) > 0 {
+		n := slices.IndexFunc(found, func(e Entry) bool { return e.Section != found[0].Section })
+		if n < 0 {
+			n = len(found)
 		}
-		out = append(out, line{entry: &found[i]})
+		var lines []key.Binding
+		for _, e := range found[:n] {
+			name := " " + term.CutWith(e.Keys, keys, more)
+			lines = append(lines, key.NewBinding(key.WithKeys(e.Keys), key.WithHelp(name+strings.Repeat(" ", 1+keys-term.Width(name)), e.about(w-keys-2, more))))
+		}
+		parts = append(parts, screen.Look(screen.Title).Render(term.CutWith(found[0].Section, w, more)), table.FullHelpView([][]key.Binding{lines}))
+		found = found[n:]
 	}
 	if h.input.Value() == "" {
 		for _, n := range h.Notes {
-			out = append(out, line{note: n})
+			parts = append(parts, dim.Render(term.CutWith(n, w, more)))
 		}
 	}
-	return out
+	return strings.Join(parts, "\n")
 }
 
-func (h *Help) drawLine(c *screen.Canvas, r screen.Rect, l line, keyW int) {
-	switch {
-	case l.entry == nil && l.head != "":
-		c.TextIn(r.X, r.Y, r.W, screen.Title, l.head)
-	case l.entry == nil:
-		c.TextIn(r.X, r.Y, r.W, screen.Dim, l.note)
-	default:
-		e := l.entry
-		x := c.TextIn(r.X+1, r.Y, keyW, screen.FooterKey, e.Keys)
-		left := r.X + r.W - x - 1
-		if e.Why != "" {
-			c.TextIn(x+1, r.Y, left, screen.Dim, e.Text+" (not now: "+e.Why+")")
-			return
-		}
-		textW := left
-		if w := term.Width(e.Text); left > w+20 && strings.Contains(e.What, " ") {
-			textW = w
-		}
-		x = c.TextIn(x+1, r.Y, textW, screen.Text, e.Text)
-		if textW < left {
-			c.TextIn(x+2, r.Y, left-textW-2, screen.Dim, e.What)
-		}
+// about is what the entry does, in w cells, and the command that does it where
+// there is room.
+func (e *Entry) about(w int, more string) string {
+	if e.Why != "" {
+		return screen.Look(screen.Dim).Render(term.CutWith(e.Text+" (not now: "+e.Why+")", w, more))
 	}
+	text := term.CutWith(e.Text, w, more)
+	if room := w - term.Width(text) - 2; room >= 18 && strings.Contains(e.What, " ") {
+		text += screen.Look(screen.Dim).Render("  " + term.CutWith(e.What, room, more))
+	}
+	return text
 }
