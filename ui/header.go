@@ -95,6 +95,7 @@ func (m *Model) header(c *screen.Canvas) {
 	if m.rec != nil {
 		right = m.headRight(c, right, screen.HeaderHot, " rec ")
 	}
+	right = m.underWay(c, right)
 	dot := " " + string(c.Glyphs().Bullet) + " "
 	c.TextIn(x+2, 0, right-x-3, screen.Header, fitting(m.headParts(), dot, right-x-3))
 	if m.snap.EStop.On {

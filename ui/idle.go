@@ -99,7 +99,7 @@ func (r *rest) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 		}
 		r.sent, r.asked = true, r.newest
 		return tea.RawMsg{Msg: restWord}
-	case bellMsg, frameMsg, tickMsg, settled, aloneMsg, drainedMsg, tracked, tea.KeyMsg, tea.PasteMsg:
+	case bellMsg, frameMsg, tickMsg, spinMsg, settled, aloneMsg, drainedMsg, tracked, tea.KeyMsg, tea.PasteMsg:
 	default:
 		r.wake()
 	}

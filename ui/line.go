@@ -17,7 +17,10 @@ import (
 )
 
 // runner carries command lines out.
-type runner struct{ *dialog }
+type runner struct {
+	*dialog
+	busy busy
+}
 
 // job is one or more command lines that run together.
 type job struct {
@@ -25,6 +28,7 @@ type job struct {
 	targets []pane.Item // what they act on, in the same order; may be empty
 	confirm command.Confirm
 	effect  command.Effect
+	id      uint64 // of all that were sent off
 	keys    uint64 // keys pressed when it was sent off
 	about   string // what is asked before it runs; "" names the lines or targets
 	// refused is told why a single line failed while the operator waited; nil
@@ -175,16 +179,18 @@ func (r *runner) run(j job) tea.Cmd {
 			j.lines[i] = append(j.lines[i], "--yes")
 		}
 	}
-	j.keys = r.presses
+	r.busy.jobs++
+	j.id, j.keys = r.busy.jobs, r.presses
 	ctx, tenant, run := r.ctx, r.tenant, r.opt.Run
-	return r.track(func() tea.Msg {
+	spin := r.start(j.id, r.words.Describe(j.lines[0]).Path)
+	return tea.Batch(spin, r.track(func() tea.Msg {
 		outs := make([]output, len(j.lines))
 		for i, line := range j.lines {
 			o := &outs[i]
 			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, j.effect))
 		}
 		return ranMsg{j, outs}
-	})
+	}))
 }
 
 func contains(words []string, want string) bool {
@@ -215,6 +221,7 @@ func reasons(outs []output) string {
 // ran tells what a job came to. A long output opens as a sheet.
 func (r *runner) ran(did ranMsg) tea.Cmd {
 	r.dirty = true
+	r.end(did.job.id)
 	failed := 0
 	for _, o := range did.outs {
 		if o.code != 0 {

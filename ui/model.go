@@ -84,7 +84,7 @@ func New(opt Options) *Model {
 	}
 	d := &dialog{places: &places{shared: sh}}
 	m := &Model{
-		answers:   &answers{runner: &runner{dialog: d}},
+		answers:   &answers{runner: &runner{dialog: d, busy: newBusy(opt.ASCII)}},
 		attention: &attention{dialog: d, looked: map[string]bool{}},
 		keys:      keymap.Presser{Map: opt.Keys},
 		auto:      opt.Theme.Name == themes.Auto,
@@ -177,6 +177,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case tickMsg:
 		m.ticking = false
 		return m.beat()
+	case spinMsg:
+		return m.turn()
 	case settled:
 		m.dirty = true
 		return nil
