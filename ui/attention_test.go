@@ -63,7 +63,7 @@ func TestWhoNeedsSomebodyStandsFirstAndNoRowJumpsUnderTheCursor(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, line := range r.m.Frame().Plain()[3:8] {
-			for _, name := range []string{"scribe", "todo", "changes", "large", "tk_", "late"} {
+			for _, name := range []string{"scribe", "todo", "changes", "large", "0001", "late"} {
 				if strings.Contains(line, name) {
 					got = append(got, name)
 					break
@@ -73,7 +73,7 @@ func TestWhoNeedsSomebodyStandsFirstAndNoRowJumpsUnderTheCursor(t *testing.T) {
 		expect.Is(t, strings.Join(got, " "), want)
 	}
 	r.wait(2 * time.Second)
-	order("scribe todo changes tk_ large")
+	order("scribe todo changes 0001 large")
 	fails := func() {
 		a := *r.w.agents[1] // large
 		a.Status, a.Reason = fleet.Failed, "registry refused 403"
@@ -86,14 +86,37 @@ func TestWhoNeedsSomebodyStandsFirstAndNoRowJumpsUnderTheCursor(t *testing.T) {
 	r.change(fails)
 	r.has("registry")
 	r.keys("k", "j", "k")
-	order("scribe todo changes tk_ large")
+	order("scribe todo changes 0001 large")
 	r.wait(stillFor + time.Second) // nobody moves
 	order("scribe late large todo changes")
 	r.keys("j")
 	r.change(func() { r.w.agents = r.w.agents[:4] })
-	order("scribe large todo changes tk_")
+	order("scribe large todo changes 0001")
 	r.keys("ctrl+l")
-	order("scribe large todo changes tk_")
+	order("scribe large todo changes 0001")
+}
+
+func TestTasksThatNeedSomebodyStandFirstAndSayWhy(t *testing.T) {
+	r := newRig(t, 80, 24)
+	order := func(want string) {
+		t.Helper()
+		var got []string
+		for _, line := range r.m.Frame().Plain()[3:7] {
+			got = append(got, strings.Fields(strings.Trim(line, "│▸ "))[1])
+		}
+		expect.Is(t, strings.Join(got, " "), want)
+	}
+	r.change(func() { r.w.urgent = []uint64{4, 6, 1} })
+	r.keys("2")
+	order("needs failed running succeeded")
+	r.has("asks: write")
+	r.has("exit status 1")
+	r.keys("j", "j")
+	r.change(func() { r.w.urgent = []uint64{4, 8, 6} })
+	order("needs failed running succeeded")
+	r.wait(stillFor + time.Second)
+	order("needs blocked failed succeeded")
+	expect.Is(t, r.m.focused().Selected(r.m.env()).ID, id("tk", 1), "under the cursor")
 }
 
 func TestAFailureNeedsMeUntilItWasLookedAt(t *testing.T) {

@@ -141,7 +141,7 @@ func TestToastsKeepOffRowsAndTheEndOfALog(t *testing.T) {
 		r.press("y")
 		r.press("j")
 	}
-	r.has("▸ ○ idle     agent-0099")
+	r.has("▸ ○ idle  agent-0099")
 	for y, row := range r.m.Frame().Plain() {
 		covered := strings.Contains(row, "clipboard")
 		if edge := y == 1 || y == 2 || y == 22; covered != edge { // the frame, the titles, the frame
@@ -279,8 +279,8 @@ func TestListsAreSortedBothWays(t *testing.T) {
 		expect.Must(t, strings.Contains(got, want), "the first row is %s, want %s", got, want)
 	}
 	r.text()
-	// STATE, NAME, TASK, AGE and WHY are on the screen. How they are is by need.
-	for _, want := range []string{"scribe", "large", "changes", "todo", "tk_", "scribe", "changes", "tk_", "changes", "todo", "scribe"} {
+	// STATE, NAME, TASK, WHY, AGE and PROJECT are on the screen. How they are is by need.
+	for _, want := range []string{"scribe", "large", "changes", "todo", "0001", "scribe", "changes", "todo", "changes", "0001", "0001", "scribe", "scribe"} {
 		r.keys("s", "g")
 		first(want)
 	}

@@ -59,3 +59,27 @@ func TestAWokenReadLosesNothing(t *testing.T) {
 	_, err := in.Read(make([]byte, 1))
 	expect.True(t, err == io.EOF, "at the end %v", err)
 }
+
+func TestAFilterBeginsAnewAndFindsWhatRowsAreOf(t *testing.T) {
+	r := newRig(t, 80, 24)
+	filter := func(text string) string {
+		r.keys("/")
+		r.typeText(text)
+		r.keys("enter")
+		return r.m.focused().FilterText()
+	}
+	filter("project:quick since:3m")
+	r.has("fleet 2/5") // scribe became what it is 3 minutes ago
+	expect.Is(t, filter("agent:todo"), "agent:todo", "filter")
+	r.has("fleet 1/5")
+	filter("project:other")
+	r.has("nothing passes the filter")
+	expect.Is(t, filter(""), "", "filter")
+	r.has("fleet 5")
+	r.keys("/", "up", "enter")
+	expect.Is(t, r.m.focused().FilterText(), "project:other", "filter")
+	r.keys("/")
+	r.typeText("since:soon")
+	r.keys("enter")
+	r.has("allowed: a duration like")
+}

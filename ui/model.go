@@ -82,7 +82,7 @@ func New(opt Options) *Model {
 	sh := &shared{
 		opt: opt, ctx: opt.Context, tenant: opt.Caller.Tenant, theme: opt.Theme, canvas: screen.New(0, 0), dirty: true, now: opt.Clock.Now(),
 	}
-	d := &dialog{places: &places{shared: sh}}
+	d := &dialog{places: &places{shared: sh}, filters: map[string]string{}}
 	m := &Model{
 		answers:   &answers{runner: &runner{dialog: d, busy: newBusy(opt.ASCII)}},
 		attention: &attention{dialog: d, looked: map[string]bool{}},

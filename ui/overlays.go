@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -14,9 +15,10 @@ import (
 // dialog is what stands over the panes, and what is said to the operator.
 type dialog struct {
 	*places
-	over   overlays
-	toasts overlay.Toasts
-	copied string // what the clipboard was sent last
+	over    overlays
+	toasts  overlay.Toasts
+	copied  string            // what the clipboard was sent last
+	filters map[string]string // the last of each pane
 }
 
 // overlays is what stands over the panes and has the keys.
@@ -96,7 +98,10 @@ func (d *dialog) menu(title string, choices []string, then func(int) tea.Cmd) te
 }
 
 // filterLine is the `/` line: the list narrows while it is typed.
-type filterLine struct{ input overlay.Input }
+type filterLine struct {
+	input overlay.Input
+	last  string // filter that up brings back
+}
 
 func (f *filterLine) Update(msg tea.Msg) overlay.Action {
 	if k, ok := msg.(tea.KeyPressMsg); ok {
@@ -105,6 +110,9 @@ func (f *filterLine) Update(msg tea.Msg) overlay.Action {
 			return overlay.Action{Kind: overlay.Submit, Text: f.input.Value()}
 		case "esc":
 			return overlay.Action{Kind: overlay.Close}
+		case "up", "ctrl+p":
+			f.input.SetValue(f.last)
+			return overlay.Action{Kind: overlay.Complete, Text: f.last}
 		}
 	}
 	if f.input.Update(msg) {
@@ -127,12 +135,14 @@ func (d *dialog) openFilter() tea.Cmd {
 		return nil
 	}
 	before := p.FilterText()
-	line := &filterLine{}
-	line.input.SetValue(before)
+	line := &filterLine{last: cmp.Or(before, d.filters[p.Name()])}
 	d.over.Push(line, func(a overlay.Action) tea.Cmd {
 		text := a.Text
-		if a.Kind == overlay.Close {
+		switch {
+		case a.Kind == overlay.Close:
 			text = before
+		case a.Kind == overlay.Submit && text != "":
+			d.filters[p.Name()] = text
 		}
 		cmd, err := p.Filter(d.env(), text)
 		if err != nil {

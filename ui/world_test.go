@@ -21,7 +21,6 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/judge/edits"
 	"swarmdeck/engine/session"
-	"swarmdeck/engine/story"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/view"
@@ -43,6 +42,7 @@ type fakeWorld struct {
 	places    map[string]files.Places // by role
 	sessions  []session.Session
 	tasks     []task.Task // newest first
+	urgent    []uint64    // of them, that need somebody
 	approvals []*judge.Approval
 	answered  []judge.Approval
 	decisions []judge.GateDecision
@@ -77,7 +77,7 @@ func (w *fakeWorld) services() Services {
 	return Services{
 		Coding: "claude, codex",
 		View:   w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
-		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Stories: fakeStories{w}, Diffs: of,
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Diffs: of,
 		Works: works,
 	}
 }
@@ -87,7 +87,6 @@ type (
 	fakeSessions struct{ *fakeWorld }
 	fakeFleet    struct{ *fakeWorld }
 	fakeAudit    struct{ *fakeWorld }
-	fakeStories  struct{ *fakeWorld }
 	fakeSkills   struct{ *fakeWorld }
 	fakeBus      struct{ *fakeWorld }
 	fakeCAD      struct{ *fakeWorld }
@@ -272,6 +271,28 @@ func (w fakeTasks) List(_ context.Context, t string, f core.Filter) (core.Page[t
 	})
 }
 
+// Urgent: none, so that tests know the order.
+func (w fakeTasks) Urgent(context.Context, string, []string) ([]uint64, error) { return w.urgent, nil }
+
+func (w fakeTasks) ListFrom(ctx context.Context, t string, head []uint64, f core.Filter) (core.Page[task.Task], error) {
+	if len(head) == 0 || f.Narrows() {
+		return w.List(ctx, t, f)
+	}
+	w.mu.Lock()
+	all := slices.Clone(w.tasks)
+	w.mu.Unlock()
+	core.Sort(all, func(a, b task.Task) int {
+		at := func(t *task.Task) int {
+			if i := slices.Index(head, t.Seq()); i >= 0 {
+				return i
+			}
+			return len(head)
+		}
+		return at(&a) - at(&b)
+	})
+	return page(w.fakeWorld, all, f, nil)
+}
+
 func (w fakeTasks) Get(_ context.Context, _, want string) (task.Task, error) {
 	return one(w.tasks, "task", want, func(t task.Task) string { return t.TaskID })
 }
@@ -361,18 +382,4 @@ func (w fakeAudit) List(_ context.Context, _ string, f core.Filter) (core.Page[a
 
 func (w fakeAudit) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error) {
 	return w.List(ctx, tenant, f)
-}
-
-// Story is of one turn, and of what a person did.
-func (w fakeStories) Story(_ context.Context, _ string, q story.Query) ([]story.Line, bool, error) {
-	at := func(n int) time.Time { return q.Since.Add(time.Duration(n) * time.Minute) }
-	one := 1
-	return []story.Line{
-		{At: at(1), What: "did", Agent: "scout", Text: "ada: paused scout", Noun: "audit", ID: id(core.EventPrefix, 1)},
-		{At: at(2), What: story.Turn, Agent: "scout", TaskID: id(core.TaskPrefix, 1), Text: "Mend the parser: failed, took 3m0s, 4210 tokens, $0.12", Bad: true, Noun: "task", ID: id(core.TaskPrefix, 1)},
-		{At: at(3), What: "ran", Agent: "scout", Text: "read_file parse.go", Times: 4, Noun: "event", ID: "e-1"},
-		{At: at(4), What: "edited", Agent: "scout", Text: "parse.go +12 -3", Added: 12, Removed: 3, Noun: "event", ID: "e-2"},
-		{At: at(5), What: "tests", Agent: "scout", Text: "go test ./...: exit 1", Exit: &one, Bad: true, Noun: "event", ID: "e-3"},
-		{At: at(6), What: "answered", Agent: "scout", Text: "git push origin: denied by ada: not today", Bad: true, Noun: "approval", ID: id(core.ApprovalPrefix, 1)},
-	}, true, nil
 }

@@ -124,7 +124,7 @@ func (q *Query) compile() (want record.Query[*Message], err error) {
 func (q *Query) fits(m *Message) bool {
 	return (q.Agent == "" || q.Agent == m.SenderID || q.Agent == m.RecipientID || slices.Contains(m.Recipients, q.Agent)) &&
 		core.Wants(q.Kind, string(m.MessageType)) && core.Wants(q.Trace, m.TraceID) && core.Wants(q.Task, m.TaskID) &&
-		core.Wants(q.Correlation, m.CorrelationID) && q.Finds(m.MessageID, m.Topic, m.SenderID, m.RecipientID, m.CorrelationID, string(m.Payload))
+		core.Wants(q.Correlation, m.CorrelationID) && q.Finds(m.MessageID, m.Topic, m.SenderID, m.RecipientID, m.CorrelationID, string(m.Payload), string(m.MessageType))
 }
 
 func decorateAll(tx store.Tx, items []Message) error {

@@ -249,5 +249,5 @@ func (a *Agent) fits(f core.Filter) bool {
 	at := a.CreatedAt.Time()
 	return core.Wants(f.Status, string(a.Status)) && core.Wants(f.Kind, a.Role) && core.Wants(f.Agent, a.AgentID) && core.Wants(f.Task, a.TaskID) &&
 		f.Session == "" && f.Trace == "" && f.Within(at) &&
-		f.Finds(append(slices.Clone(a.ErrorLog), a.AgentID, a.Role, a.WorkspaceID)...)
+		f.Finds(append(slices.Clone(a.ErrorLog), a.AgentID, a.Role, a.WorkspaceID, core.Named(a.Shown()))...)
 }

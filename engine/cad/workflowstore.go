@@ -221,7 +221,7 @@ func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter
 func (w *Workflow) fits(f core.Filter) bool {
 	return core.Wants(f.Status, string(w.State)) && core.Wants(f.Kind, w.ScenarioName) && core.Wants(f.Session, w.SessionID) && core.Wants(f.Trace, w.TraceID) && f.Task == "" &&
 		(f.Agent == "" || slices.ContainsFunc(w.Agents, func(s Seat) bool { return s.AgentID == f.Agent })) &&
-		f.Within(w.CreatedAt.Time()) && f.Finds(w.WorkflowID, w.ScenarioName, w.Goal)
+		f.Within(w.CreatedAt.Time()) && f.Finds(w.WorkflowID, w.ScenarioName, w.Goal, w.Shown())
 }
 
 // Assignment returns the assignment that a task of the queue carries out.

@@ -244,7 +244,7 @@ func (c *modelling) Workspaces(_ context.Context, tenant string, f core.Filter) 
 		return core.Page[Workspace]{}, err
 	}
 	return core.PageOf(slices.DeleteFunc(c.spaces(tenant), func(w Workspace) bool {
-		return !core.Wants(f.Agent, w.AgentID) || !core.Wants(f.Kind, w.Kernel) || !f.Within(w.CreatedAt.Time()) || !f.Finds(w.WorkspaceID, w.Name)
+		return !core.Wants(f.Agent, w.AgentID) || !core.Wants(f.Kind, w.Kernel) || !f.Within(w.CreatedAt.Time()) || !f.Finds(w.WorkspaceID, w.Name, w.Kernel, w.AgentID)
 	}), f), nil
 }
 

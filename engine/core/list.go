@@ -66,6 +66,14 @@ func (f Filter) Finds(texts ...string) bool {
 	return want == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), want) })
 }
 
+// Named is a state as lists show it, in all the words that it has.
+func Named(state string) string {
+	if state == "waiting for you" {
+		return state + ", needs you"
+	}
+	return strings.ReplaceAll(state, "_", " ")
+}
+
 // Wants says whether a field of a filter lets a value pass: it names none, or that one,
 // or it among others with commas between.
 func Wants(field, value string) bool {

@@ -79,6 +79,17 @@ func MoreUrgent(a, b *Approval) int {
 	)
 }
 
+// named are the words that lists have for a decision.
+func (d *GateDecision) named() string {
+	switch {
+	case d.Decision == HITL:
+		return "hitl ask"
+	case d.Decision == Deny && d.Abort:
+		return "deny abort"
+	}
+	return string(d.Decision)
+}
+
 // matches says whether an approval is among those that a filter asks for, whatever its
 // time.
 func (a *Approval) matches(f core.Filter) bool {
@@ -167,7 +178,7 @@ func (j *decisions) Decisions(ctx context.Context, tenant string, f core.Filter)
 				d, err := j.decision(tx.Tx, r)
 				return core.Wants(f.Status, string(d.Decision)) && core.Wants(f.Agent, d.Agent) && core.Wants(f.Kind, d.Kind) &&
 					core.Wants(f.Session, d.Session) && core.Wants(f.Trace, d.TraceID) && core.Wants(f.Task, d.TaskID) &&
-					f.Finds(d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID), err
+					f.Finds(d.DecisionID, d.TaskID, d.ReasonCode, d.RuleID, d.Rationale, d.DecidedBy, d.Agent, d.Kind, d.ApprovalID, d.named()), err
 			}
 		}
 		page, err = j.kind.Page(ctx, tx, q)

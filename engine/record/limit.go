@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash"
+	"slices"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -98,6 +99,29 @@ func (d Dense) Leave(tx store.Tx, n uint64) {
 	if more := int64(n) - tx.Counter(d.upto()); more > 0 {
 		tx.Add(d.upto(), more)
 	}
+}
+
+// Gapless are the newest number and the one up to which some have left: between them all
+// are there.
+func (d Dense) Gapless(c Counters) (newest, left uint64) {
+	return uint64(c.Counter(d.Count)), uint64(c.Counter(d.upto()))
+}
+
+// BackWithout is Back as if some records were not there, all of them among the gapless.
+func (d Dense) BackWithout(tx store.Tx, without []uint64, skip int, visit func(n uint64) bool) error {
+	newest, _ := d.Gapless(tx)
+	without = slices.Clone(without)
+	slices.Sort(without)
+	for _, n := range slices.Backward(without) {
+		if newest-n > uint64(skip) {
+			break
+		}
+		skip++
+	}
+	return d.Back(tx, skip, func(n uint64) bool {
+		_, out := slices.BinarySearch(without, n)
+		return out || visit(n)
+	})
 }
 
 // Back visits the numbers of the records from the newest on, without the first

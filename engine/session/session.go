@@ -64,7 +64,7 @@ func (s *Session) whyStopped() string {
 
 func (s *Session) matches(f core.Filter) bool {
 	return core.Wants(f.Status, string(s.State)) && (f.Session == "" || f.Session == s.SessionID) &&
-		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Within(s.CreatedAt) && f.Finds(s.SessionID, s.Name, s.Reason)
+		f.Agent == "" && f.Kind == "" && f.Trace == "" && f.Within(s.CreatedAt) && f.Finds(s.SessionID, s.Name, s.Reason, s.Shown())
 }
 
 var namePattern = core.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

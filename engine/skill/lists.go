@@ -60,7 +60,7 @@ func (s *Skills) Subagents(ctx context.Context, tenant string, f core.Filter) (c
 func (a *Subagent) fits(f core.Filter) bool {
 	return core.Wants(f.Status, string(a.State)) && core.Wants(f.Agent, a.AgentID) && core.Wants(f.Kind, a.AssignedSkill) &&
 		core.Wants(f.Task, a.TaskID) && core.Wants(f.Session, a.SessionID) && core.Wants(f.Trace, a.TraceID) &&
-		f.Finds(a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error)
+		f.Finds(a.AgentID, a.Name, a.Skill, a.AssignedSkill, a.Error, core.Named(a.Shown()))
 }
 
 // Execution returns one execution.
@@ -99,10 +99,18 @@ func (s *Skills) Executions(ctx context.Context, tenant, skill string, f core.Fi
 	return page, nil
 }
 
+// named are the words that lists have for how far it is.
+func (e *Execution) named() string {
+	if e.Status == StatusPending {
+		return "running interrupted"
+	}
+	return string(e.Status)
+}
+
 func (e *Execution) fits(f core.Filter) bool {
 	return core.Wants(f.Status, string(e.Status)) && core.Wants(f.Agent, e.AgentID) && core.Wants(f.Kind, e.Kind) &&
 		core.Wants(f.Task, e.TaskID) && core.Wants(f.Session, e.SessionID) && core.Wants(f.Trace, e.TraceID) &&
-		f.Finds(e.ExecutionID, e.SkillName, e.Step, e.Error)
+		f.Finds(e.ExecutionID, e.SkillName, e.Step, e.Error, e.named())
 }
 
 // Figures are how a skill's newest executions went. Interrupted ones count for

@@ -227,7 +227,31 @@ func (l *lister) match(t *Task) bool {
 	f := l.Filter
 	return is(f.Task, t.TaskID) && is(f.Status, string(t.Status)) && is(f.Agent, t.Agent) && is(f.Kind, t.Kind) &&
 		is(f.Session, t.SessionID) && is(f.Trace, t.TraceID) &&
-		f.Within(t.CreatedAt) && f.Finds(t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode)
+		f.Within(t.CreatedAt) && (f.Finds(t.TaskID, t.Title, t.Kind, t.Agent, t.ErrorCode, t.named()) || f.Finds(l.said(t)))
+}
+
+// said is why a task did not succeed.
+func (l *lister) said(t *Task) string {
+	if !t.Status.Terminal() || t.Status == Succeeded {
+		return ""
+	}
+	var r Result
+	if record.Fetch(l.tx, bResult, keyIn(l.tx, t.Seq()), "result of task", t.TaskID, &r) != nil || r.Error == nil {
+		return ""
+	}
+	return r.Error.Message
+}
+
+// named are the words that lists have for how a task is.
+func (t *Task) named() string {
+	switch {
+	case t.Status.Terminal():
+	case t.Waiting != "":
+		return string(t.Status) + " needs you"
+	case t.Paused:
+		return string(t.Status) + " paused"
+	}
+	return core.Named(string(t.Status))
 }
 
 // is reports whether a field of a filter takes a value.

@@ -3,14 +3,28 @@ package pane
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 )
 
+// Ago is the time that since:TEXT means: a time as RFC 3339 has it, or 15m for that
+// long ago.
+func Ago(now time.Time, text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	d, err := core.ParseSpan(text)
+	if err != nil {
+		return now, fmt.Errorf("filter since:%s: %w, or a time like 2026-01-02T15:04:05Z", text, err)
+	}
+	return now.Add(-d), nil
+}
+
 // EngineFilter turns a filter line into one that the engine applies to a list
 // of any length: words, and col:value for the columns that core.Filter knows.
 // Signs that need every row read (! and ~) are refused.
-func EngineFilter(text string) (core.Filter, error) {
+func EngineFilter(text string, now time.Time) (core.Filter, error) {
 	var f core.Filter
 	var words []string
 	for _, word := range strings.Fields(text) {
@@ -35,6 +49,11 @@ func EngineFilter(text string) (core.Filter, error) {
 			f.Trace = strings.ToLower(value)
 		case "task":
 			f.Task = value
+		case "since":
+			var err error
+			if f.Since, err = Ago(now, value); err != nil {
+				return f, err
+			}
 		default:
 			words = append(words, word)
 		}

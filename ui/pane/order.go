@@ -1,6 +1,7 @@
 package pane
 
 import (
+	"context"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,8 +19,17 @@ type Ordered interface {
 
 // order is the one that was made last.
 type order struct {
-	places map[string]int // of rows, by id; nil: it is to be made
+	places map[string]int // of rows in memory, by id; nil: it is to be made
+	made   bool           // head is known
+	head   []uint64       // what a list in pages begins with
 	stale  bool
+}
+
+// headReply is what a list in pages is to begin with.
+type headReply struct {
+	tenant string
+	head   []uint64
+	err    error
 }
 
 // Stale implements Ordered.
@@ -27,7 +37,16 @@ func (t *Table[T]) Stale() bool { return t.stale && !t.held }
 
 // Reorder implements Ordered.
 func (t *Table[T]) Reorder(env Env) tea.Cmd {
-	if t.pager == nil && !t.held {
+	switch {
+	case t.held:
+	case t.spec.Head != nil:
+		t.stale = false
+		tenant, find := env.Tenant, t.spec.Head
+		return Ask(t.spec.Name, func(ctx context.Context) any {
+			head, err := find(ctx, env)
+			return headReply{tenant, head, err}
+		})
+	case t.pager == nil:
 		t.order = order{}
 		t.SetRows(env, t.given)
 	}

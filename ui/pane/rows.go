@@ -3,6 +3,7 @@ package pane
 import (
 	"cmp"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
@@ -81,21 +82,47 @@ func (t *Table[T]) holdTop() {
 
 // narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
-	t.sight = sight{}
-	if t.filter.Empty() {
+	if t.filter.Empty() && t.from.IsZero() {
 		t.rows = t.all
 		return
 	}
-	cells := make([]string, len(t.spec.Cols))
+	cells := make([]string, len(t.spec.Cols)+len(t.spec.Members))
 	set := func(col int, text string, _ screen.Role) { cells[col] = text }
 	t.rows = make([]T, 0, len(t.all))
 	for i := range t.all {
 		clear(cells)
 		t.spec.Row(&t.env, &t.all[i], set)
-		if t.filter.Match(cells) {
+		for n, m := range t.spec.Members {
+			cells[len(t.spec.Cols)+n] = m.Text(&t.all[i])
+		}
+		if t.filter.Match(cells) && (t.from.IsZero() || !t.spec.Since(&t.all[i]).Before(t.from)) {
 			t.rows = append(t.rows, t.all[i])
 		}
 	}
+}
+
+// columns are what a word of a filter may name.
+func (t *Table[T]) columns() []string {
+	all := t.grid.Titles()
+	for _, m := range t.spec.Members {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
+// since takes the words since:TIME out of a filter, where rows have a time.
+func (t *Table[T]) since(text string, now time.Time) (rest string, from time.Time, err error) {
+	for word := range strings.FieldsSeq(text) {
+		when, is := strings.CutPrefix(word, "since:")
+		if t.spec.Since == nil || !is || when == "" {
+			continue
+		}
+		if from, err = Ago(now, when); err != nil {
+			return text, from, err
+		}
+		text = strings.Replace(text, word, "", 1)
+	}
+	return text, from, nil
 }
 
 // place is where a row stands among all, and what it is put in order by.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -50,12 +51,20 @@ type Spec[T any] struct {
 	// Fetch reads pages of a list that is too long to hold; a method of a
 	// service does.
 	Fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// Head and FetchFrom, in place of Fetch, are of a list that begins with those rows
+	// that need somebody, by their numbers.
+	Head      func(ctx context.Context, env Env) ([]uint64, error)
+	FetchFrom func(ctx context.Context, tenant string, head []uint64, f core.Filter) (core.Page[T], error)
 	// Rows are those of a list in memory. A list with neither has its rows by
 	// SetRows.
 	Rows func(env Env) []T
 	// Order puts the rows of a list in memory in the order of need, see Ordered; nil
 	// leaves them as they come.
 	Order func(env *Env, rows []T)
+	// Members are what the rows of a list in memory are narrowed by beside its columns,
+	// as in project:NAME, and Since the time that since:15m is about.
+	Members []Member[T]
+	Since   func(t *T) time.Time
 	// Total is how many rows a list with Fetch has without its filter; nil when
 	// that is not known.
 	Total func(*Env) int
@@ -63,6 +72,12 @@ type Spec[T any] struct {
 	// that are not Forward: those grow at their end, and rows keep their numbers.
 	NewestFirst bool
 	Forward     bool
+}
+
+// Member is a text of a row that is no column.
+type Member[T any] struct {
+	Name string
+	Text func(t *T) string
 }
 
 // Cell is a cell of a list, and its colour.

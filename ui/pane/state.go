@@ -88,7 +88,7 @@ func SubagentWhy(env *Env, a *skill.Subagent) (string, screen.Role) {
 	if a.Waiting == "" {
 		return a.Error, screen.Bad
 	}
-	return "asks: " + asked(env, a.Waiting), screen.Warn
+	return "asks: " + Asked(env, a.Waiting), screen.Warn
 }
 
 // CADAgentState is the common word for a CAD agent's state.
@@ -171,11 +171,11 @@ func Asks(env *Env, a *fleet.Agent) string {
 	if a.Waiting == "" {
 		return ""
 	}
-	return asked(env, a.Waiting)
+	return Asked(env, a.Waiting)
 }
 
-// asked is what an open approval is about, else its id.
-func asked(env *Env, id string) string {
+// Asked is what an open approval is about, else its id.
+func Asked(env *Env, id string) string {
 	for _, ask := range env.Snap.Approvals {
 		if ask.ApprovalID == id {
 			return Headline(ask)

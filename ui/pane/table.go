@@ -3,6 +3,7 @@ package pane
 import (
 	"context"
 	"fmt"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -23,8 +24,9 @@ type Table[T any] struct {
 	pager  *Pager[T]
 	text   string
 	filter *filter.Filter
-	sorted int // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
-	env    Env // of the last call, for drawing rows
+	from   time.Time // what is older is left out; zero leaves nothing out
+	sorted int       // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
+	env    Env       // of the last call, for drawing rows
 	marked map[string]Item
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
@@ -49,10 +51,10 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 		spec.Cols, spec.Row = faced(laid, spec.Face, spec.Cells)
 	}
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}, ranks: ranks}
-	if spec.Fetch != nil {
+	if spec.Fetch != nil || spec.FetchFrom != nil {
 		t.pager = NewPager[T](spec.Name)
 	}
-	t.grid.HoldTop = spec.NewestFirst || spec.Order != nil || spec.Fetch != nil && !spec.Forward
+	t.grid.HoldTop = spec.NewestFirst || spec.Order != nil || t.pager != nil && !spec.Forward
 	t.grid.SetSource(source[T]{t})
 	return t
 }
@@ -61,8 +63,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 func (t *Table[T]) SetColumns(cols []grid.Column) {
 	t.spec.Cols, t.sorted = cols, 0
 	t.grid.SetColumns(cols...)
-	t.sight = sight{}
-	t.filter = filter.Parse(t.text, t.grid.Titles())
+	t.filter = filter.Parse(t.text, t.columns())
 }
 
 func (t *Table[T]) Name() string { return t.spec.Name }
@@ -98,9 +99,10 @@ func (t *Table[T]) Refresh(env Env) tea.Cmd {
 	if t.spec.Rows != nil {
 		t.SetRows(env, t.spec.Rows(env))
 	}
-	if t.pager == nil || t.held {
+	if t.pager == nil || t.held || t.spec.Head != nil && !t.made {
 		return nil
 	}
+	t.stale = t.spec.Head != nil
 	return t.reread(env)
 }
 
@@ -115,8 +117,11 @@ func (t *Table[T]) reread(env Env) tea.Cmd {
 //
 //go:noinline
 func (t *Table[T]) fetch(env Env) Fetch[T] {
-	tenant, fetch := env.Tenant, t.spec.Fetch
+	tenant, fetch, head, from := env.Tenant, t.spec.Fetch, t.head, t.spec.FetchFrom
 	return func(ctx context.Context, f core.Filter) (core.Page[T], error) {
+		if from != nil {
+			return from(ctx, tenant, head, f)
+		}
 		return fetch(ctx, tenant, f)
 	}
 }
@@ -133,6 +138,12 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 		return nil
 	}
 	t.env = env
+	if r, ok := body.(headReply); ok {
+		if t.made = true; r.err == nil && r.tenant == env.Tenant {
+			t.head = r.head
+		}
+		return t.reread(env)
+	}
 	first, n := t.window()
 	atTop := t.grid.Index() <= 0
 	mine, again := t.pager.Take(body, first, n)
@@ -257,11 +268,15 @@ func (t *Table[T]) Select(id string) bool { return t.grid.Select(id) }
 func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
 	t.env = env
 	if t.pager == nil {
-		t.text, t.filter = text, filter.Parse(text, t.grid.Titles())
+		rest, since, err := t.since(text, env.Now)
+		if err != nil {
+			return nil, err
+		}
+		t.text, t.from, t.filter = text, since, filter.Parse(rest, t.columns())
 		t.narrow()
 		return nil, nil
 	}
-	f, err := EngineFilter(text)
+	f, err := EngineFilter(text, env.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +294,7 @@ func (t *Table[T]) Reset() {
 	t.order = order{}
 	t.given, t.all, t.rows, t.next, t.held = nil, nil, nil, nil, false
 	if t.pager != nil {
-		f, _ := EngineFilter(t.text)
+		f, _ := EngineFilter(t.text, t.env.Now)
 		t.pager.Reset(f)
 	}
 	t.grid.Do("top")

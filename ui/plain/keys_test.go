@@ -16,14 +16,14 @@ import (
 // front end. "" is a move on a screen, which lines have no need of: their
 // lists are printed whole, by page, narrowed by flags.
 var lineOf = map[string]string{
-	"help": "help", "next-need": "needs", "estop": "estop on", "quit": "quit", "filter": "task list --match", "messages": "audit list", "show-all": "audit list --all",
+	"help": "help", "next-need": "needs", "estop": "estop on", "quit": "quit", "filter": "task list --match", "messages": "audit list",
 	"tenants": "tenant list", "show-engines": "engine list", "palette": "help", "copy": "", "copy-row": "", "links": "", "alone": "", "suspend": "", "redraw": "", "back": "",
 	"approve": "answer", "deny": "answer", "abort": "answer", "edit": "answer", "always": "answer", "defer": "answer",
 	"pause": "agent pause", "create": "agent create", "invoke": "skill invoke", "follow": "agent log --follow", "pager": "agent log", "open": "task show",
 	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
-	"arguments": "answer", "timeline": "dag timeline", "story": "story", "since": "story --since 8h", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
+	"arguments": "answer", "timeline": "dag timeline", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
 	"work": "agent diff", "terminal": "agent attach", "type": "agent tell", "detach": "", "edit-file": "review edit", "show-reviews": "review list", "review": "review show", "swap": "agent diff",
 }
 

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -112,11 +113,15 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 			{Title: "TOKENS", Min: 6, Priority: grid.Spare + 1, Right: true},
 			{Title: "PROFILE", Min: 7, Priority: grid.Spare + 2},
 		},
-		ID: id, Row: p.row, Item: item, Order: byNeed,
+		ID: id, Row: p.row, Item: item, Order: byNeed, Since: (*worker).since,
+		Members: []pane.Member[worker]{
+			{Name: "project", Text: func(w *worker) string { return w.of().Project }},
+			{Name: "agent", Text: func(w *worker) string { return cmp.Or(w.of().Name, id(w)) }},
+		},
 		Ranks: map[string]func(v any) float64{
 			"AGE":    func(v any) float64 { return -float64(v.(*worker).since().UnixMicro()) },
-			"TOKENS": func(v any) float64 { return float64(v.(*worker).usage().Tokens) },
-			"COST":   func(v any) float64 { return v.(*worker).usage().CostUSD },
+			"TOKENS": func(v any) float64 { return float64(v.(*worker).of().Usage.Tokens) },
+			"COST":   func(v any) float64 { return v.(*worker).of().Usage.CostUSD },
 		},
 	})
 	return p

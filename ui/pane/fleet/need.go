@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 	"swarmdeck/ui/pane"
@@ -117,7 +117,7 @@ func rankOf(state string) int {
 	return over
 }
 
-// made is when it was made, since when it was shown as it is, and usage what it used.
+// made is when it was made.
 func (w *worker) made() time.Time {
 	switch {
 	case w.agent != nil:
@@ -130,6 +130,7 @@ func (w *worker) made() time.Time {
 	return w.task.CreatedAt
 }
 
+// since is when it became what it is.
 func (w *worker) since() time.Time {
 	switch {
 	case w.agent != nil:
@@ -142,9 +143,10 @@ func (w *worker) since() time.Time {
 	return w.task.StartedAt
 }
 
-func (w *worker) usage() budget.Usage {
-	if w.agent != nil {
-		return w.agent.Usage
+// of is the agent that it is, an empty one for what is none.
+func (w *worker) of() *fleet.Agent {
+	if w.agent == nil {
+		return &fleet.Agent{}
 	}
-	return budget.Usage{}
+	return w.agent
 }

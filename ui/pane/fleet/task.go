@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
@@ -24,6 +26,9 @@ type Tasks interface {
 	Get(ctx context.Context, tenant, id string) (task.Task, error)
 	List(ctx context.Context, tenant string, f core.Filter) (core.Page[task.Task], error)
 	Result(ctx context.Context, tenant, id string) (task.Result, error)
+	// Urgent are the tasks that a list by need begins with, ListFrom is a list that does.
+	Urgent(ctx context.Context, tenant string, waiting []string) ([]uint64, error)
+	ListFrom(ctx context.Context, tenant string, head []uint64, f core.Filter) (core.Page[task.Task], error)
 }
 
 // Swarm says what a task waits for; *swarm.Swarm does.
@@ -167,10 +172,18 @@ func began(t *task.Task) time.Time {
 	return t.StartedAt
 }
 
-// NewTasks makes the pane of a tenant's tasks, newest first, over a history of
-// any size: it holds only the pages around the window.
-func NewTasks(of Tasks) *pane.Table[task.Task] {
-	return pane.NewTable(pane.Spec[task.Task]{
+// TaskList is a tenant's tasks, those that need somebody first, over a history of any
+// size: it holds only the pages around the window.
+type TaskList struct {
+	*pane.Table[task.Task]
+	causes causes
+	h      int
+}
+
+// NewTasks makes the pane.
+func NewTasks(of Tasks) *TaskList {
+	p := &TaskList{causes: newCauses("tasks", of)}
+	p.Table = pane.NewTable(pane.Spec[task.Task]{
 		Name: "tasks", Title: "tasks", Empty: "no tasks: press d to dispatch one",
 		Face: face.For[task.Task](),
 		Cells: map[string]pane.Cell[task.Task]{
@@ -180,12 +193,65 @@ func NewTasks(of Tasks) *pane.Table[task.Task] {
 			"TITLE": func(env *pane.Env, t *task.Task) (string, screen.Role) {
 				return cmp.Or(t.Title, t.Kind), screen.Text
 			},
+			"WHY": p.why,
 		},
-		ID:    func(t *task.Task) string { return t.TaskID },
-		Item:  taskItem,
-		Fetch: of.List,
-		Total: func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
+		ID:   func(t *task.Task) string { return t.TaskID },
+		Item: taskItem,
+		Head: func(ctx context.Context, env pane.Env) ([]uint64, error) {
+			var waiting []string
+			for _, a := range env.Snap.Approvals {
+				if a.TaskID != "" {
+					waiting = append(waiting, a.TaskID)
+				}
+			}
+			return of.Urgent(ctx, env.Tenant, waiting)
+		},
+		FetchFrom: of.ListFrom,
+		Total:     func(env *pane.Env) int { return int(env.Snap.Counts.Total) },
 	})
+	return p
+}
+
+// why is what a task waits for a person to allow, or why it failed, as it was recorded.
+func (p *TaskList) why(env *pane.Env, t *task.Task) (string, screen.Role) {
+	switch {
+	case t.Waiting != "" && !t.Status.Terminal():
+		return "asks: " + pane.Asked(env, t.ApprovalID), screen.Warn
+	case failed(t):
+		return p.causes.of(t.TaskID), screen.Bad
+	}
+	return "", screen.Dim
+}
+
+func failed(t *task.Task) bool { return t.Status.Terminal() && t.Status != task.Succeeded }
+
+// Resize implements Pane.
+func (p *TaskList) Resize(_, h int) { p.h = h }
+
+// Update implements Pane.
+func (p *TaskList) Update(env pane.Env, body any) tea.Cmd {
+	var cmd tea.Cmd
+	if !p.causes.take(env, body) {
+		cmd = p.Table.Update(env, body)
+	}
+	return tea.Batch(cmd, p.learn(env))
+}
+
+// Do implements Pane.
+func (p *TaskList) Do(env pane.Env, action string) (tea.Cmd, bool) {
+	cmd, ok := p.Table.Do(env, action)
+	return tea.Batch(cmd, p.learn(env)), ok
+}
+
+// learn reads why those in sight failed.
+func (p *TaskList) learn(env pane.Env) tea.Cmd {
+	var ids []string
+	p.Sight(p.h, func(t *task.Task) {
+		if failed(t) {
+			ids = append(ids, t.TaskID)
+		}
+	})
+	return p.causes.read(env, ids)
 }
 
 // taskItem is a task as a thing under the cursor.

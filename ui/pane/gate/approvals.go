@@ -4,6 +4,7 @@ package gate
 
 import (
 	"cmp"
+	"time"
 
 	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
@@ -37,9 +38,10 @@ func NewApprovals() *pane.Table[*judge.Approval] {
 				return pane.ApprovalState(*p).Cell(env)
 			},
 		},
-		ID:   func(a **judge.Approval) string { return (*a).ApprovalID },
-		Item: func(a **judge.Approval) pane.Item { return ApprovalItem(*a) },
-		Rows: func(env pane.Env) []*judge.Approval { return env.Snap.Approvals },
+		ID:    func(a **judge.Approval) string { return (*a).ApprovalID },
+		Item:  func(a **judge.Approval) pane.Item { return ApprovalItem(*a) },
+		Rows:  func(env pane.Env) []*judge.Approval { return env.Snap.Approvals },
+		Since: func(a **judge.Approval) time.Time { return (*a).CreatedAt },
 		// The snapshot has them in order.
 		Order: func(*pane.Env, []*judge.Approval) {},
 	})
