@@ -31,4 +31,7 @@ func TestWhatTheEmergencyStopFrozeIsNotCountedAsWorking(t *testing.T) {
 	r.change(func() { r.w.estop = estop.State{On: true, By: "ada", At: start, Reason: "trial", Frozen: 2} })
 	r.lacks("1 working")
 	r.has("1 paused")
+	r.lacks("p pause") // it has stopped already
+	r.at("large")
+	r.has("p pause")
 }

@@ -190,7 +190,7 @@ func TestMarkedApprovalsAreAnsweredTogetherEachForItself(t *testing.T) {
 			r.press("enter")
 			expect.Must(t, len(r.ran) == c.marks, "ran %q", r.ran)
 			for _, line := range r.ran {
-				if !strings.HasPrefix(line, "approval "+c.verb+" ap_") || !strings.Contains(line, "--digest") || !strings.HasSuffix(line, "--reason they are all the same") {
+				if !strings.HasPrefix(line, "approval "+c.verb+" ap_") || !strings.Contains(line, "--digest") || !strings.Contains(line, "--shown") || !strings.HasSuffix(line, "--reason they are all the same") {
 					t.Errorf("ran %q", line)
 				}
 			}

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -63,6 +64,7 @@ func (an *answers) answerMarked(how string, marked []pane.Item) tea.Cmd {
 		}
 		j := job{targets: items, confirm: command.ConfirmType, about: fmt.Sprintf("%s %d in tenant %s, each for itself:\n%s\nreason: %s", how, len(items), an.tenant, strings.Join(list, "\n"), reason)}
 		for _, it := range items {
+			it.Shown = an.now.UTC().Format(time.RFC3339Nano) // here, in the list
 			j.lines = append(j.lines, append(an.answerLine(how, it), "--reason", reason))
 		}
 		return an.submit(j)

@@ -52,6 +52,7 @@ func (d *Headless) Quit() bool { return d.quit }
 func (d *Headless) Close() {
 	d.cancel()
 	d.cmds.Wait()
+	d.model.depart()
 }
 
 // after makes timers that end with ctx.

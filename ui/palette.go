@@ -86,8 +86,12 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 	var cands []overlay.Candidate
 	head := msg.line[:strings.LastIndexByte(msg.line, ' ')+1] // all but the last word
 	for _, c := range msg.all {
-		key := m.opt.Keys.KeyFor(m.scopes(), strings.TrimSpace(head+c.Text))
-		cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: key})
+		line := strings.Contains(c.Text, " ") && !strings.HasPrefix(c.Text, "'") // several words, and not quoted
+		does := strings.TrimSpace(head + c.Text)
+		if line {
+			does = c.Text
+		}
+		cands = append(cands, overlay.Candidate{Text: c.Text, Line: line, Help: c.Help, Key: m.keyFor(does)})
 	}
 	if head == "" {
 		for _, c := range own {
@@ -109,13 +113,29 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 			}
 		}
 	}
-	if strings.TrimSpace(msg.line) != "" {
+	if strings.TrimSpace(msg.line) != "" && !slices.ContainsFunc(cands, func(c overlay.Candidate) bool { return c.Line }) {
 		core.Sort(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
 	}
 	if a := p.SetCandidates(msg.line, cands); a.Kind == overlay.Complete {
 		return m.complete(a.Text)
 	}
 	return nil
+}
+
+// keyFor is the key that does what a line does here, "" for none.
+func (d *dialog) keyFor(line string) string {
+	if key := d.opt.Keys.KeyFor(d.scopes(), line); key != "" {
+		return key
+	}
+	p := d.focused()
+	if p == nil {
+		return ""
+	}
+	it := p.Selected(d.env())
+	if line == it.Kind+" pause" || line == it.Kind+" resume" {
+		return d.opt.Keys.KeyFor(d.scopes(), "pause")
+	}
+	return ""
 }
 
 // typed runs a line of the palette.

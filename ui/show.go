@@ -13,6 +13,12 @@ import (
 	"swarmdeck/ui/term"
 )
 
+// The terminal keeps its title, and has it back.
+const (
+	pushTitle = "\x1b[22;0t"
+	popTitle  = "\x1b[23;0t"
+)
+
 // Show runs the cockpit on a terminal until the operator leaves or ctx ends.
 // The terminal is restored whatever happens; a panic inside comes back as an
 // error. Signals are the caller's: it cancels ctx.
@@ -32,6 +38,9 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	tty, local := out.(*os.File)
 	if caps.Basic {
 		out = term.NewBasic(out, caps.Term)
+	} else { // the toolkit leaves an empty title behind
+		_, _ = io.WriteString(out, pushTitle)
+		defer func(to io.Writer) { _, _ = io.WriteString(to, popTitle) }(out)
 	}
 	rest := newRest(out)
 	out = rest

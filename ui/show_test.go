@@ -52,4 +52,25 @@ func TestShowEndsWithItsContext(t *testing.T) {
 	var out bytes.Buffer
 	err := Show(ctx, opt, term.Caps{}, strings.NewReader(""), &out)
 	expect.Must(t, errors.Is(err, context.DeadlineExceeded), "error %v", err)
+	said := out.String()
+	expect.True(t, strings.HasPrefix(said, pushTitle) && strings.HasSuffix(said, popTitle), "the title is not given back: %q", said)
+}
+
+// stays counts who is here.
+type stays struct{ n *int }
+
+func (s stays) ID() uint64  { return 1 }
+func (s stays) Look(string) {}
+func (s stays) Leave()      { *s.n-- }
+
+func TestAScriptsCockpitLeavesWhenItIsClosed(t *testing.T) {
+	keys := expect.Of(keymap.Load(nil, "", keymap.Words()))(t)
+	here := 0
+	d := NewHeadless(Options{
+		Services: newWorld().services(), Keys: keys, Theme: screen.NewTheme("test", nil), Caller: core.Caller{Tenant: tenant},
+		Enter: func(string) Stay { here++; return stays{&here} },
+	}, 80, 24)
+	expect.Is(t, here, 1, "here")
+	d.Close()
+	expect.Is(t, here, 0, "here after it was closed")
 }

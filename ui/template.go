@@ -70,6 +70,18 @@ func (t template) acts() bool {
 	return found
 }
 
+// lacks reports whether a thing has not all that the line takes of it.
+func (t template) lacks(it *pane.Item) bool {
+	lacks := false
+	t.each(func(name string) {
+		if !strings.HasPrefix(name, "?") && name != "tenant" {
+			_, known := it.Field(name)
+			lacks = lacks || !known
+		}
+	})
+	return lacks
+}
+
 func (t template) each(fn func(name string)) {
 	for _, w := range t.words {
 		for {

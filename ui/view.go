@@ -1,12 +1,17 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/ui/keymap"
+	"swarmdeck/ui/pane"
 	"swarmdeck/ui/pane/gate"
+	"swarmdeck/ui/pane/review"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -97,11 +102,13 @@ func (m *Model) footer(c *screen.Canvas) {
 	if keys := m.keys.Pending(); len(keys) > 0 && m.now.Sub(m.guard.lastAt) <= sequenceGap {
 		x = c.Text(x, y, screen.Warn, keys.String()) + 2
 		for _, n := range m.opt.Keys.Lookup(m.scopes(), keys).More {
-			put(n.Keys.String(), n.Binding.Help)
+			put(n.Keys.String(), cmp.Or(n.Binding.Hint, n.Binding.Help))
 		}
 		return
 	}
+	var it pane.Item
 	if p := m.focused(); p != nil {
+		it = p.Selected(m.env())
 		if n := len(p.Marks()); n > 0 {
 			x = c.Text(x, y, screen.Marked, fmt.Sprintf(" %d marked ", n)) + 2
 		}
@@ -113,12 +120,31 @@ func (m *Model) footer(c *screen.Canvas) {
 		if h.Binding.Action == "show-engines" && !m.snap.Cluster.Shared {
 			continue // a data file has none
 		}
-		text := h.Text
-		if h.Binding.Action == "estop" && m.snap.EStop.On {
-			text = "thaw"
+		if text := m.hint(&h, &it); text != "" {
+			put(h.Key, text)
 		}
-		put(h.Key, text)
 	}
+}
+
+// hint is what the footer says of a key where a thing is under the cursor, "" where the
+// key does nothing now.
+func (d *dialog) hint(h *keymap.Hint, it *pane.Item) string {
+	frozen := it.Task != "" && pane.Frozen(&d.snap.EStop, it.Task, it.Agent)
+	switch b := &h.Binding; {
+	case b.Action == "estop" && d.snap.EStop.On:
+		return "thaw"
+	case b.Action == "pause" && it.Paused:
+		return "resume"
+	case b.Action == "pause" && (it.Empty() || frozen):
+		return ""
+	case b.Line != "" && !b.Fill:
+		line, err := parseTemplate(b.Line)
+		work := it.Kind != review.DiffName || strings.HasPrefix(it.ID, "tree:")
+		if err == nil && line.acts() && (line.lacks(it) || !work) {
+			return ""
+		}
+	}
+	return h.Text
 }
 
 // answerable reports whether there is an approval to answer where the focus is.

@@ -15,7 +15,8 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// Candidate is one way to go on. Text replaces the word under the cursor.
+// Candidate is one way to go on. Text replaces the word under the cursor, or all of the
+// line where it is several words.
 type Candidate struct {
 	Text string
 	Help string
@@ -26,7 +27,8 @@ const maxCandidates = 100
 
 // Complete says how the last word of a line may go on: commands, flags, the
 // values of enumerations, and live ids. A line that ends in a blank asks for
-// the next word. An engine that can't be opened just has no ids to offer.
+// the next word. What begins no command finds commands by words of their names and of
+// what they do, in any order. An engine that can't be opened just has no ids to offer.
 func Complete(ctx context.Context, env *Env, line string) []Candidate {
 	words, open, _ := scan(line)
 	last := ""
@@ -37,7 +39,47 @@ func Complete(ctx context.Context, env *Env, line string) []Candidate {
 	for i := range found {
 		found[i].Text = core.Quote(found[i].Text)
 	}
-	return found
+	if slices.ContainsFunc(found, func(c Candidate) bool { return strings.HasPrefix(c.Text, last) }) {
+		return found
+	}
+	return append(found, search(ctx, env, append(words, last))...)
+}
+
+// maxFound bounds what a search shows.
+const maxFound = 20
+
+// search finds commands in which all words occur, those with them in their names first.
+// A line that names a command already finds none.
+func search(ctx context.Context, env *Env, words []string) []Candidate {
+	t := newTree(env, ctx)
+	if at := t.position(words); at.cmd != t.root || len(at.args) != len(words) || at.dashes {
+		return nil
+	}
+	var named, does []Candidate
+	var walk func(cmd *cobra.Command, path string)
+	walk = func(cmd *cobra.Command, path string) {
+		for _, sub := range cmd.Commands() {
+			if name := strings.TrimSpace(path + " " + sub.Name()); !sub.Hidden {
+				switch found := (Candidate{name, term.Clean(sub.Short)}); {
+				case sub.HasSubCommands():
+				case holds(name, words):
+					named = append(named, found)
+				case holds(name+" "+sub.Short, words):
+					does = append(does, found)
+				}
+				walk(sub, name)
+			}
+		}
+	}
+	walk(t.root, "")
+	named = append(named, does...)
+	return named[:min(len(named), maxFound)]
+}
+
+// holds says whether all words occur in a text.
+func holds(text string, words []string) bool {
+	text = strings.ToLower(text)
+	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
 }
 
 // complete works on words that are already split.

@@ -10,7 +10,8 @@ import (
 
 // Candidate completes the last word of the palette's line.
 type Candidate struct {
-	Text string // replaces the last word
+	Text string // replaces the last word, or with Line all of it
+	Line bool
 	Help string
 	Key  string // the key that does the same, if any
 }
@@ -22,14 +23,15 @@ type Palette struct {
 	Input   Input
 	History []string // oldest first
 
-	cands  []Candidate
-	at     int    // the chosen candidate, -1 for none
-	top    int    // the first one in sight
-	typed  string // the line up to the cursor before a candidate was chosen
-	tail   string // and after the cursor
-	past   int    // steps back in the history, 0 for none
-	prefix string // what was typed before going back
-	eager  int    // tab was pressed before the candidates came: which way to go then
+	cands   []Candidate
+	at      int    // the chosen candidate, -1 for none
+	top     int    // the first one in sight
+	typed   string // the line up to the cursor before a candidate was chosen
+	tail    string // and after the cursor
+	past    int    // steps back in the history, 0 for none
+	prefix  string // what was typed before going back
+	eager   int    // tab was pressed before the candidates came: which way to go then
+	problem string
 }
 
 // NewPalette opens a palette with a line to go on with.
@@ -58,6 +60,9 @@ func (p *Palette) SetCandidates(line string, cands []Candidate) Action {
 	}
 	return p.cycle(by)
 }
+
+// Refuse shows why the line can't be run.
+func (p *Palette) Refuse(problem string) { p.problem = problem }
 
 // Update answers Submit with the line, Complete, or Close.
 func (p *Palette) Update(msg tea.Msg) Action {
@@ -105,7 +110,7 @@ func (p *Palette) edit(msg tea.Msg) Action {
 	if !p.Input.Update(msg) {
 		return Action{}
 	}
-	p.past = 0
+	p.past, p.problem = 0, ""
 	return p.changed()
 }
 
@@ -139,7 +144,11 @@ func (p *Palette) cycle(by int) Action {
 	} else {
 		p.at = (p.at + by + n) % n
 	}
-	p.Input.SetValue(replaceLast(p.typed, p.cands[p.at].Text) + p.tail)
+	line := p.cands[p.at].Text
+	if !p.cands[p.at].Line {
+		line = replaceLast(p.typed, line)
+	}
+	p.Input.SetValue(line + p.tail)
 	if n == 1 {
 		if !strings.HasSuffix(p.Input.Value(), " ") {
 			p.Input.Insert(" ")
@@ -196,8 +205,12 @@ func (p *Palette) Draw(c *screen.Canvas) {
 	c.Fill(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}, screen.Input, ' ')
 	c.Text(0, y, screen.FooterKey, ":")
 	p.Input.Draw(c, 1, y, c.W()-1)
-	h := min(len(p.cands), 8, max(y-1, 0))
-	if h == 0 {
+	if p.problem != "" && y > 0 {
+		y--
+		c.TextIn(0, y, c.W(), screen.ToastBad, p.problem)
+	}
+	h := min(len(p.cands), 8, y-3)
+	if h <= 0 {
 		return
 	}
 	p.top = window(p.top, max(p.at, 0), h, len(p.cands))
@@ -205,21 +218,23 @@ func (p *Palette) Draw(c *screen.Canvas) {
 	for i := range h {
 		nameW = max(nameW, len(p.cands[p.top+i].Text)+1)
 	}
-	nameW = min(nameW, c.W()/2)
+	frame := screen.Rect{X: 0, Y: y - h - 2, W: c.W(), H: h + 2}
+	c.Fill(frame, screen.Text, ' ')
+	in := c.Box(frame, screen.BorderFocus, "")
+	nameW = min(nameW, in.W/2)
 	for i := range h {
-		n, row := p.top+i, y-h+i
+		n, row := p.top+i, in.Y+i
 		k := p.cands[n]
-		c.Fill(screen.Rect{X: 0, Y: row, W: c.W(), H: 1}, screen.Toast, ' ')
-		x := c.TextIn(1, row, nameW, screen.Toast, k.Text)
+		x := c.TextIn(in.X+1, row, nameW, screen.Accent, k.Text)
 		keyW := 0
 		if k.Key != "" {
-			keyW = min(10, c.W()/4)
-			c.TextRight(c.W()-keyW-1, row, keyW, screen.FooterKey, k.Key)
+			keyW = min(10, in.W/4)
+			c.TextRight(in.X+in.W-keyW-1, row, keyW, screen.Title, k.Key)
 		}
-		c.TextIn(x+1, row, c.W()-x-keyW-3, screen.Dim, k.Help)
+		c.TextIn(x+1, row, in.X+in.W-x-keyW-3, screen.Dim, k.Help)
 		if n == p.at {
-			c.Text(0, row, screen.Selected, string(c.Glyphs().Cursor))
-			c.Paint(screen.Rect{X: 0, Y: row, W: c.W(), H: 1}, screen.Selected)
+			c.Text(in.X, row, screen.Selected, string(c.Glyphs().Cursor))
+			c.Paint(screen.Rect{X: in.X, Y: row, W: in.W, H: 1}, screen.Selected)
 		}
 	}
 }
