@@ -141,7 +141,7 @@ func TestToastsKeepOffRowsAndTheEndOfALog(t *testing.T) {
 		r.press("y")
 		r.press("j")
 	}
-	r.has("▸ ○ idle  agent-0099")
+	r.has("▸ ○ idle      agent-0099")
 	for y, row := range r.m.Frame().Plain() {
 		covered := strings.Contains(row, "clipboard")
 		if edge := y == 1 || y == 2 || y == 22; covered != edge { // the frame, the titles, the frame

@@ -47,8 +47,9 @@ type Of[T any] struct {
 	// List lays the columns out for a cockpit, the first first: "TITLE:28*5/2" shows 28
 	// cells of what is in it before others are shown, takes 5 shares of the room that is
 	// left for what is longer, and goes before those of a lower number where there is no
-	// room, from 20 on before any text is cut; without a number it stays. After that k marks the column that names the row,
-	// m one that is cut in its middle, r one at the right, i ids, whose end is shown. Columns
+	// room, from 20 on before any text is cut; without a number it stays. After that k
+	// marks the column that names the row, m one that is cut in its middle, r one at the
+	// right, i ids, whose end is shown. Columns
 	// that aren't here follow where there is room, but those with a minus: "-SEQ".
 	List  string
 	Cells Cells[T]

@@ -51,6 +51,7 @@ type layout struct {
 	needs  []int // cells that show all that is in a column in sight; 0 is nothing
 	widths []int // 0 is not shown
 	turns  []int // columns in the order in which they are given room
+	sort   int   // the column of the sort sign, -1 for none
 }
 
 func (l *layout) reset(cols []Column) {
@@ -59,7 +60,13 @@ func (l *layout) reset(cols []Column) {
 }
 
 // need is what a column takes when there is room: it and its title are whole.
-func (l *layout) need(i int) int { return max(l.needs[i], len(l.cols[i].Title), 1) }
+func (l *layout) need(i int) int {
+	title := len(l.cols[i].Title)
+	if l.sort == i {
+		title++ // for the sign
+	}
+	return max(l.needs[i], title, 1)
+}
 
 // eased is need with room for texts that are a little longer.
 func (l *layout) eased(i int) int {
@@ -163,9 +170,9 @@ func (l *layout) share(left int) {
 				left -= n
 			}
 		}
+		left = l.pour(left, l.need)
+		left = l.pour(left, l.eased)
 	}
-	left = l.pour(left, l.need)
-	left = l.pour(left, l.eased)
 	if i := l.filler(); i >= 0 && l.widths[i] > 0 {
 		l.widths[i] += left
 	}

@@ -49,7 +49,6 @@ type Grid struct {
 	page  int       // rows in sight at the last Draw
 	marks map[string]struct{}
 	order []string // marks in the order they were made
-	sort  int      // the column of the sort sign, -1 for none
 	desc  bool
 }
 
@@ -61,7 +60,7 @@ type content struct {
 
 // New makes a grid without rows.
 func New(cols ...Column) *Grid {
-	g := &Grid{page: 1, marks: map[string]struct{}{}, sort: -1}
+	g := &Grid{page: 1, marks: map[string]struct{}{}}
 	g.set = func(col int, text string, role screen.Role) {
 		if col >= 0 && col < len(g.row) {
 			g.row[col] = content{text, role}
