@@ -2,6 +2,7 @@ package ui
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -85,6 +86,8 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 		return m.action(b.Action)
 	case b.Fill:
 		return m.fillPalette(b)
+	case strings.HasPrefix(b.Line, "view "):
+		return m.typed(b.Line)
 	default:
 		return m.bound(b)
 	}

@@ -238,6 +238,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case candidatesMsg:
 		m.dirty = true
 		return m.candidates(msg)
+	case viewMsg:
+		return m.show(msg)
 	case recordSaved:
 		return m.saved(msg)
 	case paperMsg:

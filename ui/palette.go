@@ -19,6 +19,8 @@ import (
 var own = []command.Candidate{
 	{Text: "write", Help: "write FILE: what the screen shows, as text"},
 	{Text: "record", Help: "record FILE: write this session as a script; record off ends it"},
+	{Text: "columns", Help: "columns NAME,STATE,…: what this list shows, in order; without names, its own columns"},
+	{Text: "sort", Help: "sort COLUMN or -COLUMN: the order of this list; without one, its own"},
 	{Text: "theme", Help: "theme NAME: other colours; auto is light or dark as the terminal is"},
 	{Text: "use", Help: "use TENANT: show another tenant"},
 	{Text: "messages", Help: "everything the cockpit has said"},
@@ -106,6 +108,7 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 			}
 		}
 	}
+	cands = append(cands, m.columnsOf(msg.line)...)
 	if head == "open " {
 		for name, pn := range m.panes {
 			if pn.Kind() == pane.Sheet && strings.HasPrefix(name, msg.line[len(head):]) {
@@ -154,6 +157,9 @@ func (m *Model) typed(line string) tea.Cmd {
 		return nil
 	}
 	if cmd, ok := m.ownCommand(words); ok {
+		return cmd
+	}
+	if cmd, ok := m.viewCommand(words); ok {
 		return cmd
 	}
 	return m.submit(job{lines: [][]string{words}})

@@ -386,6 +386,24 @@ func (w *walk) filesAndLooks() {
 	w.no(os.WriteFile(filepath.Join(w.dir, "config", "swarmdeck", "themes", "mine.toml"), []byte("extends = \"dark\"\n"), 0o600))
 	w.text("theme list", "mine", "mono")
 	w.do("theme show mine")
+	w.do("view save mine --columns name,state --sort -age --match 'state:failed'")
+	w.do("view save other --list tasks")
+	w.do("view list")
+	w.text("view list", "mine", "fleet", "name,state", "-age", "tasks")
+	got = w.do("view use mine")
+	expect.Row(t, got, "list", "fleet", "sort", "-age", "match", "state:failed")
+	for line, want := range map[string]string{
+		"view use none":                    `view "none": not found; there are: mine, other`,
+		"view save Mine":                   "1-32 lower-case letters, digits and -",
+		"view save mine --list '../fleet'": "the name of a list of the cockpit",
+		"view save mine --columns " + strings.Repeat("a,", 50) + "a": "51 are too many; allowed: at most 40",
+		"view save mine --match " + strings.Repeat("a", 501):          "501 bytes; allowed: at most 500",
+	} {
+		_, message, _ := w.fails(map[bool]int{true: 1, false: 2}[strings.Contains(line, "use")], line)
+		expect.Has(t, message, want, line)
+	}
+	w.do("view delete other")
+	expect.Is(t, len(w.objects("view list")), 1, "views")
 	all = w.objects("keys list --page-size 100")
 	expect.True(t, len(all) >= 20, "keys: %d", len(all))
 	w.do("keys list")

@@ -29,6 +29,12 @@ func (t *tree) static(kind string) (all []Candidate) {
 		return texts(cad.MethodNames())
 	case "retention":
 		return texts(retention.Kinds())
+	case "view":
+		c := &call{ctx: t.ctx, env: t.env, g: t.g}
+		for _, v := range c.listed() {
+			all = append(all, Candidate{v.Name, v.List})
+		}
+		return all
 	case "theme":
 		return texts(themeNames(t.env.getenv))
 	}

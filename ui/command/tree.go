@@ -132,6 +132,7 @@ func (t *tree) sections() []section {
 			{"mcp", t.mcp},
 			{"keys", t.keys},
 			{"theme", t.themes},
+			{"view", t.views},
 			{"completion", t.completion},
 			{"doctor", t.doctor},
 			{"version", t.version},

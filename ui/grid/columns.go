@@ -1,7 +1,6 @@
 package grid
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -51,12 +50,25 @@ type layout struct {
 	needs  []int // cells that show all that is in a column in sight; 0 is nothing
 	widths []int // 0 is not shown
 	turns  []int // columns in the order in which they are given room
+	shown  []int // those that may be shown, in order
+	picked bool  // somebody chose them: none goes for being of little use
 	sort   int   // the column of the sort sign, -1 for none
 }
 
 func (l *layout) reset(cols []Column) {
 	l.cols = cols
-	l.needs, l.widths, l.turns = make([]int, len(cols)), make([]int, len(cols)), make([]int, len(cols))
+	l.needs, l.widths, l.turns = make([]int, len(cols)), make([]int, len(cols)), make([]int, 0, len(cols))
+	l.choose(nil)
+}
+
+// choose has these columns shown, in this order; nil is all of them, as they matter.
+func (l *layout) choose(cols []int) {
+	l.shown, l.picked = cols, cols != nil
+	for i := range l.cols {
+		if !l.picked {
+			l.shown = append(l.shown, i)
+		}
+	}
 }
 
 // need is what a column takes when there is room: it and its title are whole.
@@ -93,13 +105,13 @@ func (l *layout) spare(i int) bool {
 }
 
 // stays says that a column is left out last.
-func (l *layout) stays(i int) bool { return l.cols[i].Key || l.cols[i].Priority == 0 }
+func (l *layout) stays(i int) bool { return l.picked || l.cols[i].Key || l.cols[i].Priority == 0 }
 
 // whole is the width at which nothing that is in sight is cut of columns with a priority
 // below one: a column with nothing in it needs none, unless it stays.
 func (l *layout) whole(below int) int {
 	w := -gap
-	for i := range l.cols {
+	for _, i := range l.shown {
 		if l.needs[i] > 0 && l.cols[i].Priority < below || l.stays(i) {
 			w += l.eased(i) + gap
 		}
@@ -111,11 +123,10 @@ func (l *layout) whole(below int) int {
 // matter, each with what it needs to be of use; then what is left over goes to what is
 // cut, and then to columns that are spare.
 func (l *layout) fit(w int) {
-	for i := range l.cols {
-		l.turns[i], l.widths[i] = i, 0
-	}
-	slices.SortFunc(l.turns, func(a, b int) int {
-		return cmp.Or(l.turn(a)-l.turn(b), a-b)
+	clear(l.widths)
+	l.turns = append(l.turns[:0], l.shown...)
+	slices.SortStableFunc(l.turns, func(a, b int) int {
+		return l.turn(a) - l.turn(b)
 	})
 	left := w + gap // n columns have n-1 gaps
 	for _, i := range l.turns {
@@ -127,8 +138,8 @@ func (l *layout) fit(w int) {
 			left -= least
 		}
 	}
-	for i := len(l.cols) - 1; i >= 0 && left < 0; i-- {
-		if l.cols[i].Key || l.widths[i] == 0 {
+	for _, i := range slices.Backward(l.shown) {
+		if left >= 0 || l.cols[i].Key || l.widths[i] == 0 {
 			continue
 		}
 		if spare := l.widths[i] - 1; spare >= -left {

@@ -100,7 +100,7 @@ func (g *Grid) scroll(n int) {
 
 func (g *Grid) titles(c *screen.Canvas, r screen.Rect) {
 	x := r.X + gutter
-	for i := range g.cols {
+	for _, i := range g.shown {
 		w := g.widths[i]
 		if w == 0 {
 			continue
@@ -129,7 +129,7 @@ func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) 
 	row := g.cells[(i-g.top)*len(g.cols):]
 	x := r.X + gutter
 	state := screen.Rect{X: r.X, Y: y} // the cell of the first column that tells how the thing is
-	for col := range g.cols {
+	for _, col := range g.shown {
 		w, k := g.widths[col], row[col]
 		if w == 0 {
 			continue

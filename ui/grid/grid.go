@@ -76,6 +76,10 @@ func (g *Grid) SetColumns(cols ...Column) {
 	g.cells, g.row, g.sort = nil, nil, -1
 }
 
+// Choose shows these columns only, by their places, in this order; nil shows all of them,
+// those that matter most where there is no room for all.
+func (g *Grid) Choose(cols []int) { g.choose(cols) }
+
 // Columns are the columns; don't change them.
 func (g *Grid) Columns() []Column { return g.cols }
 

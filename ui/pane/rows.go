@@ -168,12 +168,19 @@ func (t *Table[T]) byColumn(rows []T) []T {
 // sort goes on to the next order: each column on the screen up and down, then the list's
 // own.
 func (t *Table[T]) sort() {
+	sorted := t.sorted
 	for n := 2*len(t.spec.Cols) + 1; ; {
-		t.sorted = (t.sorted + 1) % n
-		if t.sorted == 0 || t.grid.Width((t.sorted-1)/2) > 0 {
+		sorted = (sorted + 1) % n
+		if sorted == 0 || t.grid.Width((sorted-1)/2) > 0 {
 			break
 		}
 	}
+	t.sortAs(sorted)
+}
+
+// sortAs puts the list in an order by its number, see sorted.
+func (t *Table[T]) sortAs(sorted int) {
+	t.sorted = sorted
 	if t.sorted == 0 {
 		t.grid.SetSort(-1, false)
 	} else {

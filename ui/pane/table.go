@@ -33,6 +33,7 @@ type Table[T any] struct {
 	ranks  []func(v any) float64
 	order
 
+	chosen       []int // columns, by their places, in order; nil is all
 	sight        sight // that Want was found for
 	least, whole int
 }
@@ -63,7 +64,8 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 func (t *Table[T]) SetColumns(cols []grid.Column) {
 	t.spec.Cols, t.sorted = cols, 0
 	t.grid.SetColumns(cols...)
-	t.filter = filter.Parse(t.text, t.columns())
+	t.sight, t.chosen = sight{}, nil
+	t.filter = filter.Parse(t.text, t.grid.Titles())
 }
 
 func (t *Table[T]) Name() string { return t.spec.Name }
