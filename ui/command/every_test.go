@@ -397,7 +397,7 @@ func (w *walk) filesAndLooks() {
 		"view save Mine":                   "1-32 lower-case letters, digits and -",
 		"view save mine --list '../fleet'": "the name of a list of the cockpit",
 		"view save mine --columns " + strings.Repeat("a,", 50) + "a": "51 are too many; allowed: at most 40",
-		"view save mine --match " + strings.Repeat("a", 501):          "501 bytes; allowed: at most 500",
+		"view save mine --match " + strings.Repeat("a", 501):         "501 bytes; allowed: at most 500",
 	} {
 		_, message, _ := w.fails(map[bool]int{true: 1, false: 2}[strings.Contains(line, "use")], line)
 		expect.Has(t, message, want, line)
