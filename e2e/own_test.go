@@ -29,7 +29,7 @@ second         RUN approval approve WORST --reason fine --as chief
 deny           RUN approval deny OPEN --reason no
 defer          RUN approval defer OPEN --for 1h
 escalate       RUN approval escalate OPEN --to boss
-operator       RUN operator set mallory --role admin --key @KEY
+operator       RUN operator set mallory --rights admin --key @KEY
 terms          RUN policy terms --two-persons off
 estop          RUN estop on --reason mine
 budget         RUN budget set tenant --tasks 1000000

@@ -78,8 +78,8 @@ result show $ID -o json
 stdout 'from the script'
 capture TEXT output.stdout
 # what the role forbids
-! operator set eve --role admin --key -
-stderr 'needs the role admin'
+! operator set eve --rights admin --key -
+stderr 'needs the rights of admin'
 ! task dispatch --kind exec.run --input @/etc/passwd
 stderr 'from another machine'
 # the screen
@@ -96,7 +96,7 @@ await screen /from the script/
 	code, _, stderr = bob.run("# first\nversion\n# second\ntask show tk_none\n", "swarmdeck --script -")
 	expect.True(t, code == 1 && strings.Contains(stderr, "FAIL stdin:4:") && strings.Contains(stderr, "phase: second"), "exit %d %s", code, stderr)
 	code, _, stderr = d.client(2, "ann", "viewer").run("task dispatch --kind exec.run --input '{\"argv\":[\"true\"]}'\n", "swarmdeck --script -")
-	expect.True(t, code == 1 && strings.Contains(stderr, "needs the role operator, you are viewer"), "a viewer's script: exit %d %s", code, stderr)
+	expect.True(t, code == 1 && strings.Contains(stderr, "needs the rights of operator, you have those of viewer"), "a viewer's script: exit %d %s", code, stderr)
 }
 
 func TestAScriptFromElsewhereTouchesNothingOfTheMachine(t *testing.T) {
@@ -183,7 +183,7 @@ func TestLinesArePipedOverSSH(t *testing.T) {
 	code, out, stderr = bob.run("task show tk_none\nno such\nversion\n", "")
 	expect.True(t, code == 2 && strings.Contains(stderr, "tk_none") && strings.Contains(out, "swarmdeck"), "exit %d %s%s", code, out, stderr)
 	code, _, stderr = d.client(2, "ann", "viewer").run(lines, "")
-	expect.True(t, code == 1 && strings.Contains(stderr, "needs the role operator, you are viewer"), "a viewer: exit %d %s", code, stderr)
+	expect.True(t, code == 1 && strings.Contains(stderr, "needs the rights of operator, you have those of viewer"), "a viewer: exit %d %s", code, stderr)
 }
 
 func TestOutputOverSSHComesAsItIsMade(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *Server) strange(who whose) mcp.Middleware {
 // allow checks a call and has it judged. The arguments are those to act with.
 func (s *Server) allow(ctx context.Context, id Identity, t tool, callID string, r *mcp.CallToolRequest) (*call, core.Raw, error) {
 	if id.Kind == core.Operator && !id.Role.Includes(t.role) {
-		return nil, nil, core.Errorf(core.Denied, "%s: needs the role %s, %s is %s", t.name, t.role, id.Name, id.Role).With("field", "role")
+		return nil, nil, core.Errorf(core.Denied, "%s: needs the rights of %s, %s has those of %s", t.name, t.role, id.Name, id.Role).With("field", "role")
 	}
 	c := &call{eng: s.eng, dir: s.opt.Dir, id: id, by: id.caller(), at: time.Now()}
 	if id.Kind == core.Agent {

@@ -44,11 +44,11 @@ func tenants() []*Face {
 			},
 		}.Face(),
 		Of[presence.Visitor]{
-			Columns: "OPERATOR:name ROLE:role DOOR:door SINCE:since,age LOOKS_AT:approval_id",
+			Columns: "OPERATOR:name RIGHTS:role DOOR:door SINCE:since,age LOOKS_AT:approval_id",
 		}.Face(),
 		Of[operator.Operator]{
 			Noun: "operator", ID: "name",
-			Columns: "OPERATOR:name ROLE:role AGE:created_at,age GROUPS:groups,40 AWAY,40 PROOFS,60",
+			Columns: "OPERATOR:name RIGHTS:role AGE:created_at,age GROUPS:groups,40 AWAY,40 PROOFS,60",
 			Cells: Cells[operator.Operator]{
 				"AWAY": func(o *operator.Operator, at At) string {
 					if !o.AwayUntil.After(at.Now) {

@@ -77,25 +77,25 @@ func operatorAway() *Op {
 }
 
 func operatorSet() *Op {
-	role := "viewer"
+	rights := "viewer"
 	var keys, users, groups []string
 	var who operator.Operator
 	return define(Op{
 		Name: "operator set", Short: "Make a person known, with rights, by users of this machine and public keys", Role: Admin, Undo: "operator remove", Done: "let in",
 		Long: "Make a person known. With a key they enter over SSH, where `serve --ssh` listens. All their users and keys count as\n" +
 			"one person, wherever two must agree. One of the same name is replaced: keys that are left out open nothing any more,\n" +
-			"and sessions that they opened end. Roles, each with those before it: viewer looks, operator dispatches and stops,\n" +
+			"and sessions that they opened end. Rights, each with those before it: viewer looks, operator dispatches and stops,\n" +
 			"approver answers approvals, admin keeps tenants, operators and the store.",
-		Example: "operator set bob --role approver --key @bob.pub\noperator set ann --role admin --uid 1000 --key @ann.pub --group on-call",
+		Example: "operator set bob --rights approver --key @bob.pub\noperator set ann --rights admin --uid 1000 --key @ann.pub --group on-call",
 		Params: []*Param{
 			place(&who.Name, "NAME", ""),
-			flag(&role, "role", "their rights: viewer|operator|approver|admin").enum("viewer", "operator", "approver", "admin"),
+			{Name: "rights", Also: "role", About: "what they may: viewer|operator|approver|admin", Enum: []string{"viewer", "operator", "approver", "admin"}, Into: &rights},
 			{Name: "uid", About: "`UID` of a user of this machine who is that person, or UID@ENGINE of that of another engine; may be repeated", Into: &users},
 			{Name: "key", About: "public `KEY` as in authorized_keys, or @FILE of such lines; may be repeated", Into: &keys, Whole: true},
 			{Name: "group", About: "`GROUP` that a rule may ask for; may be repeated", Into: &groups, Whole: true},
 		},
 		Check: func(c *Call) error {
-			who.Role, who.Users, who.Keys, who.Groups = operator.Role(role), nil, nil, groups
+			who.Role, who.Users, who.Keys, who.Groups = operator.Role(rights), nil, nil, groups
 			for _, uid := range users {
 				u, err := operator.ParseUser(uid)
 				if err != nil {

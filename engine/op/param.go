@@ -22,6 +22,7 @@ type Param struct {
 	// `TEXT`". Of an argument it is that word alone: ID.
 	About  string
 	Letter string // a short flag: f for -f; "" is none
+	Also   string // another name of the flag, which no help shows; "" is none
 	Arg    bool   // given by its place; the last may take what is left, a *[]string
 	Rest   bool   // all that follows --, a *[]string
 	Need   bool   // can't be left out

@@ -130,7 +130,7 @@ func policyTerms() *Op {
 		Name: "policy terms", Short: "What holds whichever policy rules", Effect: Reads, Full: true,
 		Long: "Show or change what holds whichever policy rules: two persons and a jail for programs at an activation, and the\n" +
 			"floors, which ask a person about what a policy would approve. Where two persons are needed, it takes two to ask for less\n" +
-			"as well, and it always takes two to switch a floor off or to have less signed. Changing anything needs the role approver.",
+			"as well, and it always takes two to switch a floor off or to have less signed. Changing anything needs the rights of approver.",
 		Params: []*Param{
 			flag(&two, "two-persons", "`on|off`: two operators must activate").enum("on", "off"),
 			flag(&jailed, "jailed", "`on|off`: a program that can't be jailed here is refused").enum("on", "off"),

@@ -27,7 +27,7 @@ func (c *Call) Reach(runtime string, options core.Raw) error {
 	case len(secrets) > 0 && !c.Role.Includes(Admin) && !slices.ContainsFunc(c.Fleet.Live(c.By.Tenant), func(a *fleet.Agent) bool {
 		return a.Runtime == runtime && sameOptions(a.Options, options, "url", "token_env", "token_file")
 	}):
-		return c.refuse("options."+secrets[0], "options.%s: where the engine's secrets go needs the role %s from another machine, you are %s; what an agent has that is there may be named", secrets[0], Admin, c.Role)
+		return c.refuse("options."+secrets[0], "options.%s: where the engine's secrets go needs the rights of %s from another machine, you have those of %s; what an agent has that is there may be named", secrets[0], Admin, c.Role)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (c *Call) MayOpen(what, profile string) error {
 	if profile != "open" || !c.Remote || c.Role.Includes(Admin) {
 		return nil
 	}
-	return c.refuse("profile", "profile: an open %s reaches all that the engine's user reaches, which needs the role %s from another machine, you are %s", what, Admin, c.Role)
+	return c.refuse("profile", "profile: an open %s reaches all that the engine's user reaches, which needs the rights of %s from another machine, you have those of %s", what, Admin, c.Role)
 }
 
 // MayServe refuses a server that reaches for the engine's machine from another

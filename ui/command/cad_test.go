@@ -129,7 +129,7 @@ func TestMarkingMessagesReadIsAChange(t *testing.T) {
 	code, out, stderr := d.runIn(t.Context(), env, "cad", "messages", "vera")
 	expect.True(t, code == 0 && strings.Contains(out, "request  -"), "a viewer looks: exit %d %q %q", code, out, stderr)
 	code, out, stderr = d.runIn(t.Context(), env, "cad", "messages", "vera", "--mark-read")
-	expect.True(t, code != 0 && out == "" && strings.Contains(stderr, "needs the role operator"), "a viewer marks: exit %d %q %q", code, out, stderr)
+	expect.True(t, code != 0 && out == "" && strings.Contains(stderr, "needs the rights of operator"), "a viewer marks: exit %d %q %q", code, out, stderr)
 	out = d.line("cad messages vera --mark-read -o sentence")
 	expect.True(t, strings.HasPrefix(out, "read message "), "%q", out)
 }

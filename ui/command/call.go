@@ -173,7 +173,7 @@ func onlyThere(what, field string) error {
 // permit holds the command against --read-only and the door's role.
 func (c *call) permit(path string, s spec) error {
 	if !c.env.Role.Includes(s.role) {
-		return core.Errorf(core.Denied, "%s: needs the role %s, you are %s", path, s.role, c.env.Role).With("field", "role")
+		return core.Errorf(core.Denied, "%s: needs the rights of %s, you have those of %s", path, s.role, c.env.Role).With("field", "role")
 	}
 	if c.g.ReadOnly && s.effect != Reads {
 		return core.Errorf(core.Denied, "%s: refused because %s", path, c.onlyReads()).With("field", "read-only")
@@ -275,7 +275,7 @@ func (c *call) scope() error {
 		return err
 	}
 	if c.role != "" && !c.role.Includes(c.least) {
-		return core.Errorf(core.Denied, "%s: needs the role %s, %s is %s", commandPath(c.cmd), c.least, c.by.Name, c.role).With("field", "role")
+		return core.Errorf(core.Denied, "%s: needs the rights of %s, %s has those of %s", commandPath(c.cmd), c.least, c.by.Name, c.role).With("field", "role")
 	}
 	return nil
 }

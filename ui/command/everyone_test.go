@@ -19,9 +19,9 @@ func (w *walk) operators() {
 	w.t.Helper()
 	key := "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8pn0rDDZVUOQRPLpNBIwGvXhBbNKQkcDgY0UlPpUQG"
 	w.no(os.WriteFile(filepath.Join(w.env.Dir, "bob.pub"), []byte("# of Bob\n"+key+" bob@home\n"), 0o600))
-	expect.Row(w.t, w.do("operator set bob --role approver --key @bob.pub"), "role", "approver")
+	expect.Row(w.t, w.do("operator set bob --rights approver --key @bob.pub"), "role", "approver")
 	w.slots()
-	w.do("operator set ann --role approver --uid 4242")
+	w.do("operator set ann --rights approver --uid 4242")
 	w.do("operator list")
 	w.do("operator here")
 	expect.Row(w.t, w.do("operator away --to bob --for 1h --of ann"), "delegate", "bob")

@@ -106,6 +106,14 @@ func (o *operation) bind(f *pflag.FlagSet) {
 		if p.Arg || p.Rest {
 			continue
 		}
+		if p.Also != "" {
+			f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+				if name == p.Also {
+					name = p.Name
+				}
+				return pflag.NormalizedName(name)
+			})
+		}
 		switch into := p.Into.(type) {
 		case *string:
 			if len(p.Enum) > 0 {

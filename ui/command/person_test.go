@@ -62,7 +62,7 @@ func TestAName(t *testing.T) {
 		{"of nobody is refused", dispatch + "--as mallory", "DENIED", "no operator of that name"},
 		{"of nobody is refused with any key", dispatch + "--as mallory --key eve.key", "DENIED", "no operator of that name"},
 		{"of the system's user is refused where that is another's", "task list --as bob", "DENIED", "at hand"},
-		{"gives the role of whose it is", dispatch + "--as viv --key viv.key", "DENIED", "needs the role operator"},
+		{"gives the role of whose it is", dispatch + "--as viv --key viv.key", "DENIED", "needs the rights of operator"},
 	}
 	for _, c := range refused {
 		t.Run(c.name, func(t *testing.T) {

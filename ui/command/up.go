@@ -47,11 +47,11 @@ func (t *tree) up() *cobra.Command {
 			}
 			call := c.forOp()
 			if len(file.Projects) > 0 && !call.Role.Includes(Admin) { // what runs unasked is written down there
-				return core.Errorf(core.Denied, "%s: projects: what tests and sets up trees, and what roles may, needs the role %s, you are %s", args[0], Admin, call.Role).With("field", "projects")
+				return core.Errorf(core.Denied, "%s: projects: what tests and sets up trees, and what roles may, needs the rights of %s, you have those of %s", args[0], Admin, call.Role).With("field", "projects")
 			}
 			for _, a := range file.Agents {
 				if len(a.Egress) > 0 && !call.Role.Includes(Approver) {
-					return core.Errorf(core.Denied, "%s:%d: egress: what is reached unasked needs the role %s, you are %s", args[0], a.Line, Approver, call.Role).With("field", "egress")
+					return core.Errorf(core.Denied, "%s:%d: egress: what is reached unasked needs the rights of %s, you have those of %s", args[0], a.Line, Approver, call.Role).With("field", "egress")
 				}
 				if a.Profile == "open" && !yes {
 					return core.Errorf(core.Denied, "%s:%d: agent %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], a.Line, a.Name).With("field", "profile")

@@ -115,10 +115,10 @@ func TestAViewerReadsTheTermsAndChangesNone(t *testing.T) {
 	d.env.Role = command.Viewer
 	d.line("policy terms")
 	code, message, _ := d.fails(1, "policy terms --jailed on")
-	expect.True(t, code == "DENIED" && strings.Contains(message, "needs the role approver"), "%s %s", code, message)
+	expect.True(t, code == "DENIED" && strings.Contains(message, "needs the rights of approver"), "%s %s", code, message)
 	d.env.ReadOnly = true
 	_, message, _ = d.fails(1, "session create")
-	expect.True(t, strings.Contains(message, "needs the role operator, you are viewer"), "%v", message)
+	expect.True(t, strings.Contains(message, "needs the rights of operator, you have those of viewer"), "%v", message)
 }
 
 // TestAViewerFollowsFromElsewhere looks on while the engine, which is another's

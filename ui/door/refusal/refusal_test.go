@@ -67,7 +67,7 @@ func TestRefusalsOfAnOperatorAreToldOfInFewRecords(t *testing.T) {
 		s.Refused(by("carol"), core.Errorf(core.Denied, "not hers"))
 		expect.Is(t, first["carol"], 1, "the first is not told at once")
 		for i := range 1500 { // ten a second
-			s.Refused(by("bob"), core.Errorf(core.Denied, "serve: needs the role admin"))
+			s.Refused(by("bob"), core.Errorf(core.Denied, "serve: needs the rights of admin"))
 			s.Refused(by("mallory"), core.Errorf(core.Denied, "%s %d", strings.Repeat("x", 150), i))
 			time.Sleep(100 * time.Millisecond)
 		}
