@@ -24,6 +24,9 @@ type Status struct {
 	Idle    int          `json:"idle"`           // agents that have nothing to do
 	Cost    budget.Usage `json:"cost"`           // of the agents that there are
 	More    []string     `json:"more,omitempty"` // members that have more than is listed
+	// NobodySince is when the last cockpit was closed, as far as this engine knows; it
+	// has no value while one is open.
+	NobodySince time.Time `json:"nobody_since,omitzero"`
 }
 
 // Need is what goes on once a person does something.
@@ -73,9 +76,9 @@ func statuses() []*Op {
 	return []*Op{define(Op{
 		Name: "status", Short: "Say what needs you, what failed and why, who works, and what it cost", Effect: Reads, Example: "status\nstatus -o json",
 		Long: "Say what needs you, with the time that is left and the commands that answer; what failed within a day and why; who works on\n" +
-			"what; how many agents are idle; and what they cost.",
+			"what; how many agents are idle; what they cost; and since when nobody has a cockpit open.",
 	}, func(ctx context.Context, c *Call) (Status, error) {
-		s := Status{Tenant: c.By.Tenant, Needs: []Need{}, Failed: []Failure{}, Working: []Working{}}
+		s := Status{Tenant: c.By.Tenant, Needs: []Need{}, Failed: []Failure{}, Working: []Working{}, NobodySince: c.Presence.NobodySince(c.By.Tenant)}
 		for _, part := range []func(context.Context, *Call) error{s.needs, s.failed, s.working} {
 			if err := part(ctx, c); err != nil {
 				return s, err

@@ -30,6 +30,8 @@ type Book struct {
 	mu   sync.Mutex
 	last uint64
 	here map[string][]Visitor
+	made time.Time
+	left map[string]time.Time // when the last one did
 }
 
 // New makes an empty book; ring is called after each change in a tenant.
@@ -37,7 +39,7 @@ func New(clock core.Clock, ring func(tenant string)) *Book {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	return &Book{clock: clock, ring: ring, here: map[string][]Visitor{}}
+	return &Book{clock: clock, ring: ring, here: map[string][]Visitor{}, made: clock.Now().UTC(), left: map[string]time.Time{}}
 }
 
 // Here lists a tenant's visitors in the order that they came. The slice is
@@ -46,6 +48,20 @@ func (b *Book) Here(tenant string) []Visitor {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.here[tenant])
+}
+
+// NobodySince is when a tenant's last visitor left, or when the book was made if there was
+// none since; zero while somebody is here.
+func (b *Book) NobodySince(tenant string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.here[tenant]) > 0 {
+		return time.Time{}
+	}
+	if at, is := b.left[tenant]; is {
+		return at
+	}
+	return b.made
 }
 
 // Enter notes a visitor until Leave.
@@ -99,6 +115,7 @@ func (s *Stay) Leave() {
 	gone := len(left) < len(all)
 	if s.b.here[s.tenant] = left; len(left) == 0 {
 		delete(s.b.here, s.tenant)
+		s.b.left[s.tenant] = s.b.clock.Now().UTC()
 	}
 	s.b.mu.Unlock()
 	if gone {

@@ -25,7 +25,10 @@ func TestEveryoneSeesWhoIsHereAndWhatTheyLookAt(t *testing.T) {
 	expect.True(t, len(here) == 1 && here[0].Name == "bob" && here[0].Approval == "ap_1" && !here[0].Since.IsZero(), "%+v", here)
 	want := []string{"t_a", "t_a", "t_b", "t_a", "t_a"}
 	expect.True(t, slices.Equal(rung, want), "rung %v, want %v", rung, want)
+	made := b.NobodySince("t_c")
+	expect.True(t, b.NobodySince("t_a").IsZero() && !made.IsZero(), "somebody is here, and where nobody came it is since the start")
 	bob.Leave()
+	expect.True(t, b.NobodySince("t_a").After(made), "since the last one left")
 	expect.True(t, len(b.Here("t_a")) == 0 && len(b.Here("t_b")) == 1, "who left is still here, or who stayed is not")
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"time"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -31,6 +32,9 @@ func showStatus(c *call, s op.Status) error {
 		}
 		if len(s.More) > 0 {
 			fmt.Fprintf(w, "More than is listed here: %s\n", strings.Join(s.More, ", "))
+		}
+		if away := c.now().Sub(s.NobodySince); !s.NobodySince.IsZero() && away >= time.Minute { // this engine's own line is no night
+			fmt.Fprintf(w, "Nobody here: since %s (%s)\n", s.NobodySince.Local().Format("Mon 15:04"), face.Span(away))
 		}
 		_, err := fmt.Fprintf(w, "Idle: %d. Cost: %d tokens, $%.2f, %d tasks\n", s.Idle, s.Cost.Tokens, s.Cost.CostUSD, s.Cost.Tasks)
 		return err

@@ -165,7 +165,14 @@ func TestStatusIsOnePage(t *testing.T) {
 	for _, want := range []string{"Needs you: 1", "approval show ap_", "Failed: 1", "exit status 1", "Idle: 1"} {
 		expect.Has(t, text, want, "status")
 	}
+	d.env.Clock = later(2 * time.Hour)
+	expect.Has(t, d.line("status"), "(2h)", "since when nobody is here")
 }
+
+// later is the time after so long.
+type later time.Duration
+
+func (l later) Now() time.Time { return time.Now().Add(time.Duration(l)) }
 
 // TestTellIsATaskForWhoIsIdle and waits for who works.
 func TestTellIsATaskForWhoIsIdle(t *testing.T) {
