@@ -68,7 +68,7 @@ func cadKernel(o command.CADEnv) (open func(context.Context) (env.Kernel, error)
 func (h *instance) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.Options) {
 	workers := pool.New(pool.Options{
 		Supervisor: sup, Command: []string{"/proc/self/exe", "cad", "env", "--journal"},
-		Files: h.beside(need.Data) + ".cad",
+		Files: h.beside(need.Data) + "/cad",
 		Kernels: []pool.Kernel{{Name: env.Embedded, Extra: embedded.ShareCache}, {Name: env.OCCT, Find: func(ctx context.Context) error {
 			_, err := freecad.Find(ctx, sup)
 			return err
@@ -79,7 +79,7 @@ func (h *instance) cadPool(need command.Need, sup *cell.Supervisor, opt *engine.
 		defer stop()
 		return workers.Close(ctx)
 	})
-	opt.CADPool, opt.CADParameters, opt.CADDir = workers, env.NewParameters(), h.beside(need.Data)+".cad"
+	opt.CADPool, opt.CADParameters, opt.CADDir = workers, env.NewParameters(), h.beside(need.Data)+"/cad"
 }
 
 // cadPatience is how long the processes that compute geometry may take to end.

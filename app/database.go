@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -32,7 +33,10 @@ func (o onDatabase) Close() error {
 
 // openDatabase opens the database that a data file points to.
 func (d *engines) openDatabase(ctx context.Context, need command.Need) (_ store.Store, err error) {
-	lock, err := store.Lock(need.Data+".lock", !need.ReadOnly)
+	if err := os.MkdirAll(need.Data+".run", 0o700); err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnusable, err)
+	}
+	lock, err := store.Lock(need.Data+".run/lock", !need.ReadOnly)
 	if err != nil {
 		return nil, err
 	}

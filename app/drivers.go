@@ -63,7 +63,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	}
 	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused, Laid: h.laid}
 	if !need.ReadOnly {
-		cells.Keep, cells.Leased = at+".cells", h.base != nil
+		cells.Keep, cells.Leased = at+"/cells", h.base != nil
 		h.egress = egress.New(egress.Options{})
 		cells.Way, cells.Over, cells.Files, cells.Scope = h.carry, h.over, h.places, h.scope
 	}
@@ -85,7 +85,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	}
 	h.closers = append(h.closers, programs.Close)
 	opt.Programs = programs
-	pins, err := pin.New(need.Data+".spill/approved", at+".spill/approved/runs", own)
+	pins, err := pin.New(need.Data+".run/spill/approved", at+"/spill/approved/runs", own)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + ".homes", Own: own, Models: models, Secrets: secrets}
+	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + "/homes", Own: own, Models: models, Secrets: secrets}
 	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over})
 	opt.Hosts, local.Hosts = hosts, hosts
 	if cells.Leased {
@@ -125,7 +125,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	if err != nil {
 		return err
 	}
-	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + ".servers", Getenv: os.Getenv, Keep: pins.Keep, Secrets: secrets})
+	h.client = mcp.NewClient(sup, mcp.ClientOptions{State: at + "/servers", Getenv: os.Getenv, Keep: pins.Keep, Secrets: secrets})
 	h.closers = append(h.closers, h.client.Close)
 	opt.Tools = h.client
 	opt.Runners = map[string]swarm.Runner{exec.Kind: runner, mcp.Kind: h.client.Runner()}
@@ -137,13 +137,13 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(terminal.Options{Cells: sup, Hosts: local.Hosts, Dir: dir, State: at + ".terminals", Own: own, Secrets: secrets})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + ".agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
+	screens := terminal.NewRuntime(terminal.Options{Cells: sup, Hosts: local.Hosts, Dir: dir, State: at + "/terminals", Own: own, Secrets: secrets})
+	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + "/agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
 	if err != nil {
 		return err
 	}
 	h.shared.Store(protocol)
-	remote, err := coder.New(coder.Options{State: at + ".workspaces"})
+	remote, err := coder.New(coder.Options{State: at + "/workspaces"})
 	if err != nil {
 		return err
 	}
@@ -158,33 +158,29 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 
 // ownFiles are the files of an engine that nobody else is to open.
 func (h *instance) ownFiles(data string) (*safeopen.Own, error) {
-	of := safeopen.OwnFiles
-	if h.tenant != "" {
-		of = safeopen.OwnTenants
-	}
-	return of(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
+	return safeopen.OwnFiles(data, filepath.Dir(serve.SocketPath(os.Getenv, "")))
 }
 
 // resources fills in what looks after the things that agents work on.
 func resources(sup *cell.Supervisor, hosts *host.Pool, data, at, dir string, opt *engine.Options) error {
-	kept, err := files.New(files.Options{Dir: at + ".snapshots", Own: data, Dest: dir})
+	kept, err := files.New(files.Options{Dir: at + "/snapshots", Own: data, Dest: dir})
 	if err != nil {
 		return err
 	}
-	if opt.ForkDir, err = filepath.Abs(at + ".trees"); err != nil {
+	if opt.ForkDir, err = filepath.Abs(at + "/trees"); err != nil {
 		return fmt.Errorf("find a place for forks: %w", err)
 	}
 	opt.Dir, opt.Changes = dir, kept
-	made, err := tree.New(tree.Options{Cells: sup, Hosts: hosts, Dir: opt.ForkDir, Kept: at + ".snapshots", Own: opt.Own})
+	made, err := tree.New(tree.Options{Cells: sup, Hosts: hosts, Dir: opt.ForkDir, Kept: at + "/snapshots", Own: opt.Own})
 	if err != nil {
 		return err
 	}
 	opt.Trees = made
-	trees, err := git.New(git.Options{Cells: sup, Dir: at + ".snapshots", Files: kept})
+	trees, err := git.New(git.Options{Cells: sup, Dir: at + "/snapshots", Files: kept})
 	if err != nil {
 		return err
 	}
-	containers, err := docker.New(docker.Options{Cells: sup, Dir: at + ".snapshots/docker"})
+	containers, err := docker.New(docker.Options{Cells: sup, Dir: at + "/snapshots/docker"})
 	if err != nil {
 		return err
 	}

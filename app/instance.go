@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -133,14 +134,9 @@ func (h *instance) All() []*engine.Engine {
 	return nil
 }
 
-// beside is what the paths of all that belongs to the engine begin with. What belongs to
-// the store alone lies beside the data file.
-func (h *instance) beside(data string) string {
-	if h.tenant == "" {
-		return data
-	}
-	return data + "." + h.tenant
-}
+// beside is the directory beside the data file of all that belongs to the engine and is in
+// no store; each tenant's on a database.
+func (h *instance) beside(data string) string { return filepath.Join(data+".run", h.tenant) }
 
 // stands gives the store that the engine stands on, and what seals its commits. The key
 // is made only once the data file has proved usable; nothing is committed before that.
@@ -169,7 +165,7 @@ func (h *instance) stands(ctx context.Context, need command.Need) (store.Store, 
 func (h *instance) build(ctx context.Context, need command.Need) (*engine.Engine, error) {
 	opt := engine.Options{
 		Clock: h.clock, ReadOnly: need.ReadOnly, Place: h.place, Cluster: h.clusterIn(need),
-		SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".spill", Base: h.beside(need.Data),
+		SecretKey: need.Data + ".secrets.key", Spill: need.Data + ".run/spill", Base: h.beside(need.Data),
 	}
 	var err error
 	if opt.Store, opt.Sealer, err = h.stands(ctx, need); err != nil {

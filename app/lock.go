@@ -39,7 +39,7 @@ const (
 func (p *machine) openStore(ctx context.Context, need command.Need, open func() (store.Store, error)) (store.Store, error) {
 	file, name := need.Data, "open data file "+need.Data
 	if db := command.DatabaseIn(need.Data); db != "" {
-		file, name = need.Data+".lock", "database "+postgres.NameOf(db)
+		file, name = need.Data+".run/lock", "database "+postgres.NameOf(db)
 	}
 	next, told := func() {}, need.NoWait
 	defer func() { next() }()

@@ -19,7 +19,7 @@ import (
 // among them: they keep the name where they are moved to another machine. Who only reads,
 // where nobody has worked yet, has none.
 func placeOf(need command.Need) (place.Place, error) {
-	path := need.Data + ".place"
+	path := need.Data + ".run/place"
 	name, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) && need.ReadOnly {
 		return "", nil

@@ -98,7 +98,7 @@ func TestACopyOfATenantIsEqualInFilesAndOnADatabase(t *testing.T) {
 	u := filled(t)
 	before := contents(t, u.data(), "t_acme")
 	out := u.ok("store", "copy", "--tenant", "t_acme", "--to", dsn, "--keep")
-	for _, want := range []string{"copied t_acme from " + u.data(), "a snapshot", "verifies and reconciles", ".spill/t_acme", ".secrets.key"} {
+	for _, want := range []string{"copied t_acme from " + u.data(), "a snapshot", "verifies and reconciles", ".run/spill/t_acme", ".secrets.key"} {
 		expect.Has(t, out, want)
 	}
 	equal(t, before, contents(t, dsn, "t_acme"))
@@ -255,7 +255,7 @@ func TestADatabaseIsCheckedAndBackedUpToAFile(t *testing.T) {
 			u.daemon("serve", "--data", dsn)
 		}
 		out := u.ok("store", "backup", backup, "--data", dsn)
-		expect.True(t, strings.Contains(out, "with "+backup+".key") && strings.Contains(out, "with "+backup+".spill"), "backup: %s", out)
+		expect.True(t, strings.Contains(out, "with "+backup+".key") && strings.Contains(out, "with "+backup+".run/spill"), "backup: %s", out)
 		if name == "alone.db" { // else its tasks run meanwhile
 			equal(t, contents(t, dsn, "t_acme"), contents(t, backup, "t_acme"))
 		}

@@ -56,7 +56,7 @@ sleep 600
 	}
 	u.ok("agent", "delete", "ada", "--yes")
 	for _, path := range u.files() {
-		kept := strings.Contains(path, ".snapshots/") // of the directory that it worked in: the record goes back to them
+		kept := strings.Contains(path, ".run/snapshots/") // of the directory that it worked in: the record goes back to them
 		expect.True(t, slices.Contains(before, path) || kept, "%s is left", path)
 	}
 	out = u.ok("dag", "mounts", "-o", "json")

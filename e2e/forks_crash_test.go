@@ -75,7 +75,7 @@ func TestAKilledForkIsDoneOnceOrNotAtAll(t *testing.T) {
 		}
 		switch {
 		case fork == nil:
-			left, _ := filepath.Glob(filepath.Join(data+".forks", "*", name, "*"))
+			left, _ := filepath.Glob(filepath.Join(data+".run/trees", "*", name, "*"))
 			expect.True(t, told == 0 && len(left) == 0, "%s: no agent, but it was recorded %d times and left %v", name, told, left)
 		case told != 1:
 			t.Errorf("%s: recorded %d times", name, told)

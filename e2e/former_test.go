@@ -70,7 +70,7 @@ exit 7
 	expect.No(t, os.WriteFile(filepath.Join(u.home, "run.sh"), []byte(script), 0o600))
 	u.deaf(t, "task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["sh","run.sh"]}`)
 	var kept []string
-	expect.Await(t, "kept output", func() bool { kept, _ = filepath.Glob(u.data() + ".cells/*.json"); return len(kept) == 1 })
+	expect.Await(t, "kept output", func() bool { kept, _ = filepath.Glob(u.data() + ".run/cells/*.json"); return len(kept) == 1 })
 	data, err := os.ReadFile(kept[0])
 	info, bad := os.Stat(kept[0])
 	expect.True(t, bad == nil && err == nil && info.Mode().Perm() == 0o600, "the file is not private: %v, %v, %v", info, bad, err)
@@ -79,7 +79,7 @@ exit 7
 		u.ok("task", "wait", id, "--timeout", patience.String())
 		log := u.ok("task", "log", id, "-o", "json")
 		tells(t, log, "WARN the engine died at ", "INFO unread", "WARN it broke", "WARN of the former engine's run: it ") // exited, or was frozen before that
-		left, _ := os.ReadDir(u.data() + ".cells")
+		left, _ := os.ReadDir(u.data() + ".run/cells")
 		expect.True(t, len(left) == 0, "left: %v", left)
 		expect.No(t, os.WriteFile(kept[0], data, 0o600))
 		u.ok("task", "dispatch", "--kind", "exec.run", "--wait", "--input", `{"argv":["true"]}`)

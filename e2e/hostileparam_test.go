@@ -93,8 +93,8 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			home := filepath.Join(s.root, "home")
 			dirs := []string{
 				home + "/.ssh", home + "/.ssh/", home + "/.ssh/..", home, home + "/.local", home + "/.local/share", home + "/.local/share/swarmdeck", home + "/.config/gh",
-				filepath.Dir(file), file + ".trees", file + ".trees/t_other", file + ".homes", file + ".homes/t_acme", file + ".snapshots", file + ".spill", file + ".spill/t_acme",
-				file + ".cells", file + ".agents", file + ".work", file + ".work/t_acme", file + ".terminals", file + ".servers", file + ".workspaces",
+				filepath.Dir(file), file + ".run/trees", file + ".run/trees/t_other", file + ".run/homes", file + ".run/homes/t_acme", file + ".run/snapshots", file + ".run/spill", file + ".run/spill/t_acme",
+				file + ".run/cells", file + ".run/agents", file + ".run/work", file + ".run/work/t_acme", file + ".run/terminals", file + ".run/servers", file + ".run/workspaces",
 				filepath.Join(s.root, "run"), filepath.Join(s.root, "run", "swarmdeck"), s.root, filepath.Dir(s.root), other, filepath.Join(s.root, "kept"), filepath.Join(s.root, "scratch"),
 				"/", "/etc", "/root", "/root/.ssh", "/home", "/proc", "/proc/self", "/proc/self/root" + home + "/.ssh", "/dev", "/dev/shm", "/sys", "/usr/local", "/var", "/tmp", "/run", "/boot",
 				s.dir + "/out", s.dir + "/up", s.dir + "/up/.ssh", s.dir + "/away", s.dir + "/gone", s.dir + "/all", s.dir + "/all/foreign", s.dir + "/../home/.ssh", s.dir + "/..",
@@ -129,7 +129,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 				line("env", "task dispatch --kind exec.run --input '%s' -o json", core.MustEncode(map[string]any{"argv": []string{"ls"}, "env": map[string]string{"PATH": path}}))
 				line("", "agent create eve --project P --env PATH=%s -- cat", path)
 			}
-			for _, dir := range []string{home + "/.ssh", home, other, file + ".trees", "/etc", s.root} {
+			for _, dir := range []string{home + "/.ssh", home, other, file + ".run/trees", "/etc", s.root} {
 				tool("dir", "create_agent", map[string]any{"name": "eve", "project": "P", "role": "coder", "task": "x", "dir": dir})
 				line("", "agent create eve --project P --dir %s -- cat", dir)
 				line("", "dag resource attach ada %s", dir)
@@ -182,7 +182,7 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 			code, out, stderr := g.run(`task dispatch --kind exec.run --input '{"argv":["sh","-c","pwd; ls -A; echo x >y; cat y"]}' -o json`)
 			id := field(out, "task_id")
 			shown := func() string { return s.ok("task", "show", id, "-o", "json", "--tenant", "t_acme") }
-			expect.True(t, code == 0 && strings.Contains(out+shown(), file+".work/t_acme/"), "from afar: exit %d %s%s", code, out, stderr)
+			expect.True(t, code == 0 && strings.Contains(out+shown(), file+".run/work/t_acme/"), "from afar: exit %d %s%s", code, out, stderr)
 			if as.Spaces || as.Owner() != 0 {
 				expect.Await(t, "end of the task", func() bool { return strings.Contains(shown(), `"completed_at"`) })
 				if out := shown(); !strings.Contains(out, `"succeeded"`) {

@@ -28,8 +28,9 @@ func TestATenantOfADatabaseWhoseEngineFailsIsTriedAgainEverMoreSlowly(t *testing
 	u.onDatabase(t, cluster.Database(t, "retaken"), nil)
 	u.ok("tenant", "create", "t_good")
 	u.ok("tenant", "create", "t_bad")
-	stands := filepath.Join(u.home, "data.t_bad.spill") // in the place of a directory
+	stands := filepath.Join(u.home, "data.run/t_bad/spill") // in the place of a directory
 	expect.No(t, os.RemoveAll(stands))
+	expect.No(t, os.MkdirAll(filepath.Dir(stands), 0o700))
 	expect.No(t, os.WriteFile(stands, []byte("no directory"), 0o600))
 	_, end := u.joined(t)
 	troubles := func() string { return u.ok("tenant", "troubles", "-o", "json") }

@@ -56,7 +56,7 @@ type Options struct {
 	Runners  map[string]swarm.Runner  // by task kind
 	Runtimes map[string]fleet.Runtime // by agent runtime
 	Cluster  *cluster.Book            // tells which engines work on the data; nil knows of none
-	Base     string                   // path that all which belongs to the records, and lies outside the store, begins with
+	Base     string                   // directory of all that belongs to the records and lies outside the store
 	Spill    string                   // directory for outputs past the inline limit
 	Place    place.Place              // where what Base and Spill name lies
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
@@ -168,7 +168,7 @@ type Places struct {
 	Key       string // signs the log; "" for who only reads without one
 	SecretKey string // the secrets are encrypted to it
 	Spill     string // directory of outputs that are too large for a record
-	Base      string // what else there is begins with it; "" is nothing
+	Base      string // directory of what else there is; "" is nothing
 }
 
 // Data is the path of the data file, or of what stands for a database.

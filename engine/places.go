@@ -36,7 +36,7 @@ func (e *Engine) ScopeOf(by core.Caller) reach.Scope {
 		s.More = e.Files.Places(by.Tenant, role, by.Name).Write
 	}
 	if e.places.Base != "" {
-		s.Place = reach.Apart(e.places.Base+".work", by)
+		s.Place = reach.Apart(filepath.Join(e.places.Base, "work"), by)
 	}
 	return s
 }

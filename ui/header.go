@@ -73,7 +73,7 @@ func (m *Model) header(c *screen.Canvas) {
 	w := c.W()
 	c.Fill(screen.Rect{X: 0, Y: 0, W: w, H: 1}, screen.Header, ' ')
 	var where []string
-	if len(m.snap.Tenants) > 1 {
+	if len(m.snap.Tenants) > 1 || m.snap.Cluster.Many() {
 		where = append(where, m.tenant)
 	}
 	if s := m.sessionText(); s != "" {

@@ -23,11 +23,11 @@ func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
 	}
 	must(os.WriteFile(at("swarm.db"), []byte("data"), 0o600))
 	must(os.WriteFile(at("swarm.db.key"), []byte("KEY"), 0o600))
-	must(os.Mkdir(at("swarm.db.spill"), 0o700))
-	must(os.WriteFile(at("swarm.db.spill/out"), []byte("another's"), 0o600))
+	must(os.MkdirAll(at("swarm.db.run/spill"), 0o700))
+	must(os.WriteFile(at("swarm.db.run/spill/out"), []byte("another's"), 0o600))
 	must(os.Link(at("swarm.db.key"), at("hard")))
 	must(os.Symlink("swarm.db.key", at("link")))
-	must(os.Symlink("swarm.db.spill", at("door")))
+	must(os.Symlink("swarm.db.run/spill", at("door")))
 	own, err := safeopen.OwnFiles(at("swarm.db"))
 	must(err)
 	var told []string
@@ -35,7 +35,7 @@ func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
 		told = append(told, call.AgentID+" "+string(core.AsError(err).Code))
 	}})
 	for name, code := range map[string]string{
-		"swarm.db": "denied", "swarm.db.key": "denied", "hard": "denied", "./x/../swarm.db.key": "denied", "swarm.db.spill/out": "denied",
+		"swarm.db": "denied", "swarm.db.key": "denied", "hard": "denied", "./x/../swarm.db.key": "denied", "swarm.db.run/spill/out": "denied",
 		"link": "invalid_input", "door/out": "invalid_input",
 	} {
 		b.fails("file-read", map[string]string{"path": name}, code, "path:")
@@ -48,7 +48,7 @@ func TestTheEnginesOwnFilesAreNeitherReadNorWritten(t *testing.T) {
 		b.fails("file-read", map[string]string{"path": path}, "invalid_input", "a path within "+b.dir)
 	}
 	expect.True(t, len(told) == 16 && slices.Compact(told)[0] == "agent-1 DENIED", "told %q", told)
-	for name, want := range map[string]string{"swarm.db": "data", "swarm.db.key": "KEY", "swarm.db.spill/out": "another's"} {
+	for name, want := range map[string]string{"swarm.db": "data", "swarm.db.key": "KEY", "swarm.db.run/spill/out": "another's"} {
 		got, err := os.ReadFile(at(name))
 		expect.True(t, string(got) == want && err == nil, "%s holds %q: %v", name, got, err)
 	}

@@ -19,14 +19,14 @@ func granted(t *testing.T) (s *Supervisor, dir string, places *filerules.Places)
 	t.Helper()
 	dir, places = t.TempDir(), &filerules.Places{}
 	for name, text := range map[string]string{
-		"data.db": "own", "data.db.agents/other/home/x": "own", "work/.env": "env", "work/a": "work",
+		"data.db": "own", "data.db.run/agents/other/home/x": "own", "work/.env": "env", "work/a": "work",
 		"lib/a": "lib", "lib/keys/b": "key", "out/a": "out",
 	} {
 		path := filepath.Join(dir, name)
 		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		expect.No(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 	}
-	expect.No(t, os.Symlink(filepath.Join(dir, "data.db.agents"), filepath.Join(dir, "way")))
+	expect.No(t, os.Symlink(filepath.Join(dir, "data.db.run/agents"), filepath.Join(dir, "way")))
 	expect.No(t, os.Link(filepath.Join(dir, "data.db"), filepath.Join(dir, "twin")))
 	s, err := NewSupervisor(Options{
 		Instance: "grant", Hide: []string{filepath.Join(dir, "data.db"), filepath.Join(dir, "data.db.*")},
@@ -82,7 +82,7 @@ func TestRulesGiveARoleItsFiles(t *testing.T) {
 
 func TestNoRuleAndNoOptionGivesTheEnginesOwn(t *testing.T) {
 	s, dir, places := granted(t)
-	own := []string{"data.db", "data.db.agents", "data.db.agents/other/home/x", "way/other", "twin"}
+	own := []string{"data.db", "data.db.run/agents", "data.db.run/agents/other/home/x", "way/other", "twin"}
 	for _, name := range own {
 		path := filepath.Join(dir, name)
 		*places = filerules.Places{Read: []string{path}, Write: []string{path}}
@@ -94,7 +94,7 @@ func TestNoRuleAndNoOptionGivesTheEnginesOwn(t *testing.T) {
 		}
 	}
 	*places = filerules.Places{Write: []string{dir}} // what lies around it is given without it
-	expect.Is(t, shell(t, s, dir, "coder", Wall{}, "cat data.db data.db.agents/other/home/x lib/a 2>/dev/null"), "lib", "around")
+	expect.Is(t, shell(t, s, dir, "coder", Wall{}, "cat data.db data.db.run/agents/other/home/x lib/a 2>/dev/null"), "lib", "around")
 }
 
 func TestRulesThatCantBeReadStartNothing(t *testing.T) {

@@ -138,13 +138,13 @@ func TestARepositoryOfSomebodyElseIsRefusedAndRunsNothing(t *testing.T) {
 func TestNoWitnessIsKeptInTheEnginesOwnFilesOrThroughALink(t *testing.T) {
 	w := newWorld(t)
 	w.no(os.WriteFile(w.at("data.db"), []byte("data"), 0o600))
-	w.no(os.Mkdir(w.at("data.db.spill"), 0o700))
+	w.no(os.MkdirAll(w.at("data.db.run/spill"), 0o700))
 	w.no(os.Link(w.at("data.db"), w.at("hard")))
 	w.no(os.Symlink("data.db", w.at("soft")))
 	w.no(os.WriteFile(w.at("x"), nil, 0o600))
 	w.no(os.Symlink("x", w.at("link")))
 	for _, kind := range []string{witness.File, witness.Git} {
-		for _, name := range []string{"data.db", "data.db.key", "data.db.spill/x", "hard", "soft", "link", "nowhere/x"} {
+		for _, name := range []string{"data.db", "data.db.key", "data.db.run/spill/x", "hard", "soft", "link", "nowhere/x"} {
 			expect.Fails(t, w.publish(w.witness(kind, name), 1), kind, name)
 		}
 	}

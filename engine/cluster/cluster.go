@@ -60,6 +60,15 @@ func (c Cluster) Tenants() []string {
 	return slices.Compact(all)
 }
 
+// Many says whether there is more than one tenant.
+func (c Cluster) Many() bool {
+	n := len(c.Free)
+	for i := range c.Engines {
+		n += len(c.Engines[i].Tenants)
+	}
+	return n > 1
+}
+
 // Silence is how long an engine has not said that it is there. For one that does so again
 // and again that is as of when it was looked at.
 func (c Cluster) Silence(e Engine, now time.Time) time.Duration {

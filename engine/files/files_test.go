@@ -94,7 +94,7 @@ func TestRulesThatAreRefused(t *testing.T) {
 		_, _, err = e.Files.Put(t.Context(), alice, r)
 		expect.Err(t, err, core.Kind(core.InvalidInput), r)
 	}
-	for _, own := range []string{path, path + ".key", path + ".agents/t_acme/ada/home"} {
+	for _, own := range []string{path, path + ".key", path + ".run/agents/t_acme/ada/home"} {
 		_, _, err = e.Files.Put(t.Context(), alice, files.Rule{Effect: files.Read, Path: own})
 		expect.Err(t, err, core.Kind(core.Denied), own)
 	}

@@ -15,7 +15,7 @@ import (
 // beside is what lies beside a data file and belongs to it, by what its name has
 // after that of the file: the key that signs the log, the key of the secrets,
 // and outputs that are too large for the file.
-func beside() []string { return []string{".key", ".secrets.key", ".spill"} }
+func beside() []string { return []string{".key", ".secrets.key", ".run/spill"} }
 
 // Backup is a backup's report with what was copied beside it.
 type Backup struct {
@@ -26,14 +26,15 @@ type Backup struct {
 // backUp copies a data file by data, and what belongs to it. Outputs are copied
 // before and after: those that leave meanwhile, and those that come.
 func backUp(ctx context.Context, from, dest string, data func() (*store.Report, error)) (b Backup, err error) {
-	for _, name := range append([]string{""}, beside()...) {
+	made := []string{".key", ".secrets.key", ".run"}
+	for _, name := range append([]string{""}, made...) {
 		if _, err := os.Lstat(dest + name); err == nil {
 			return b, fmt.Errorf("%s: %w", dest+name, fs.ErrExist)
 		}
 	}
 	defer func() {
 		if err != nil {
-			for _, name := range beside() { // of this backup: there were none before
+			for _, name := range made { // by this backup: there were none before
 				err = errors.Join(err, os.RemoveAll(dest+name))
 			}
 		}
@@ -60,7 +61,7 @@ func putBack(ctx context.Context, backup, path, kept string) ([]string, error) {
 			continue // a backup without it: what is there may fit
 		}
 		if err == nil {
-			err = os.Rename(path+name, kept+name)
+			err = errors.Join(os.MkdirAll(filepath.Dir(kept+name), 0o700), os.Rename(path+name, kept+name))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

@@ -111,7 +111,7 @@ func storeBackup() *Op {
 		Name: "store backup", Short: "Copy the data file and what belongs to it, while work goes on, to a file that does not exist yet",
 		Effect: Reads, Role: Admin, Alone: true,
 		Long: "Copy the data file, as it is at one moment, or each tenant of a database, to FILE, and beside it the key that signs the log (FILE.key), the key of the\n" +
-			"secrets (FILE.secrets.key) and outputs that are in files of their own (FILE.spill). Whoever has all of it can read the\n" +
+			"secrets (FILE.secrets.key) and outputs that are in files of their own (FILE.run/spill). Whoever has all of it can read the\n" +
 			"secrets and sign the log: keep it as you keep the data file.",
 		Example: "store backup ../swarmdeck-backup.db",
 		Params:  []*Param{place(&dest, "FILE", "").makes()},

@@ -273,7 +273,7 @@ func (w *copying) progress(n transfer.Counts) {
 
 func (w *copying) prove(ctx context.Context, moment store.Tx, copied store.Store) (err error) {
 	w.c.Progress("verifying the log and replaying it …")
-	w.made.Proved, err = w.c.Prove(ctx, moment, copied, w.to.Path+".spill")
+	w.made.Proved, err = w.c.Prove(ctx, moment, copied, w.to.Path+".run/spill")
 	return err
 }
 
@@ -290,26 +290,25 @@ func (w *copying) beside(ctx context.Context) error {
 		return err
 	}
 	for _, dir := range []string{w.c.By.Tenant, filepath.Join("approved", "seen", w.c.By.Tenant)} {
-		if err := copyTree(ctx, filepath.Join(at.Spill, dir), filepath.Join(to+".spill", dir)); err != nil {
+		if err := copyTree(ctx, filepath.Join(at.Spill, dir), filepath.Join(to+".run/spill", dir)); err != nil {
 			return err
 		}
-		w.with(filepath.Join(to+".spill", dir))
+		w.with(filepath.Join(to+".run/spill", dir))
 	}
-	base := at.Base
 	for _, stays := range [][2]string{
-		{".homes", "homes of local agents"},
-		{".agents", "sessions of local agents"},
-		{".terminals", "homes of agents in terminals"},
-		{".servers", "homes of MCP servers"},
-		{".snapshots", "what agents work on, as it was before a call"},
-		{".trees", "work trees and forks"},
-		{".work", "directories of commands that agents and other machines asked for"},
-		{".cad", "files of CAD workspaces"},
-		{".workspaces", "what is known of Coder workspaces"},
-		{".cells", "what runs left when an engine died"},
+		{"homes", "homes of local agents"},
+		{"agents", "sessions of local agents"},
+		{"terminals", "homes of agents in terminals"},
+		{"servers", "homes of MCP servers"},
+		{"snapshots", "what agents work on, as it was before a call"},
+		{"trees", "work trees and forks"},
+		{"work", "directories of commands that agents and other machines asked for"},
+		{"cad", "files of CAD workspaces"},
+		{"workspaces", "what is known of Coder workspaces"},
+		{"cells", "what runs left when an engine died"},
 	} {
-		if _, err := os.Lstat(base + stays[0]); err == nil && base != "" {
-			w.made.Left = append(w.made.Left, base+stays[0]+" ("+stays[1]+")")
+		if path := filepath.Join(at.Base, stays[0]); at.Base != "" && exists(path) {
+			w.made.Left = append(w.made.Left, path+" ("+stays[1]+")")
 		}
 	}
 	return nil
@@ -317,9 +316,14 @@ func (w *copying) beside(ctx context.Context) error {
 
 // with notes what was copied.
 func (w *copying) with(path string) {
-	if _, err := os.Lstat(path); err == nil {
+	if exists(path) {
 		w.made.With = append(w.made.With, path)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // key copies the signing key. A store whose log another key signs takes no tenant: its

@@ -25,14 +25,14 @@ func newWorld(t *testing.T) *world {
 	root := expect.Of(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := &world{t: t, root: root}
 	for _, dir := range []string{
-		"home/.ssh", "home/.config/gh", "home/src", "data.db.trees/t_acme/ada/sub", "data.db.trees/t_acme/bob", "data.db.homes/ada", "data.db.work/t_acme/x/1",
+		"home/.ssh", "home/.config/gh", "home/src", "data.db.run/trees/t_acme/ada/sub", "data.db.run/trees/t_acme/bob", "data.db.run/homes/ada", "data.db.run/work/t_acme/x/1",
 		"project/sub", "project/.ssh", "given", "elsewhere",
 	} {
 		expect.No(t, os.MkdirAll(w.at(dir), 0o755))
 	}
 	for link, to := range map[string]string{
-		"data.db.trees/t_acme/ada/out": "home/.ssh", "data.db.trees/t_acme/ada/up": "home", "data.db.trees/t_acme/ada/in": "data.db.trees/t_acme/ada/sub",
-		"data.db.trees/t_acme/ada/gone": "nowhere", "project/out": "elsewhere", "link": "project",
+		"data.db.run/trees/t_acme/ada/out": "home/.ssh", "data.db.run/trees/t_acme/ada/up": "home", "data.db.run/trees/t_acme/ada/in": "data.db.run/trees/t_acme/ada/sub",
+		"data.db.run/trees/t_acme/ada/gone": "nowhere", "project/out": "elsewhere", "link": "project",
 	} {
 		expect.No(t, os.Symlink(w.at(to), w.at(link)))
 	}
@@ -45,9 +45,9 @@ func (w *world) at(name string) string { return filepath.Join(w.root, name) }
 
 func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 	w := newWorld(t)
-	tree := w.at("data.db.trees/t_acme/ada")
-	agent := reach.Scope{Who: "agent ada", Own: []string{tree}, More: []string{w.at("given"), w.at("home/.config/gh")}, Place: w.at("data.db.work/t_acme/x"), Keep: w.own}
-	far := reach.Scope{Who: "bob", More: []string{w.at("project"), w.at("home"), "/usr/share"}, Place: w.at("data.db.work/t_acme/y"), Keep: w.own}
+	tree := w.at("data.db.run/trees/t_acme/ada")
+	agent := reach.Scope{Who: "agent ada", Own: []string{tree}, More: []string{w.at("given"), w.at("home/.config/gh")}, Place: w.at("data.db.run/work/t_acme/x"), Keep: w.own}
+	far := reach.Scope{Who: "bob", More: []string{w.at("project"), w.at("home"), "/usr/share"}, Place: w.at("data.db.run/work/t_acme/y"), Keep: w.own}
 	for _, c := range []struct {
 		who  string
 		s    reach.Scope
@@ -60,7 +60,7 @@ func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 		{"agent", agent, "in", tree + "/sub"},
 		{"agent", agent, "not/yet", tree + "/not/yet"},
 		{"agent", agent, w.at("given"), w.at("given")},
-		{"agent", agent, w.at("data.db.work/t_acme/x/1"), w.at("data.db.work/t_acme/x/1")},
+		{"agent", agent, w.at("data.db.run/work/t_acme/x/1"), w.at("data.db.run/work/t_acme/x/1")},
 		{"agent", agent, "out", ""},
 		{"agent", agent, "out/id_rsa", ""},
 		{"agent", agent, "up", ""},
@@ -69,10 +69,10 @@ func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 		{"agent", agent, "..", ""},
 		{"agent", agent, "../bob", ""},
 		{"agent", agent, "a\x00b", ""},
-		{"agent", agent, w.at("data.db.trees"), ""},
-		{"agent", agent, w.at("data.db.homes/ada"), ""},
-		{"agent", agent, w.at("data.db.work/t_acme/x"), ""},
-		{"agent", agent, w.at("data.db.work/t_acme"), ""},
+		{"agent", agent, w.at("data.db.run/trees"), ""},
+		{"agent", agent, w.at("data.db.run/homes/ada"), ""},
+		{"agent", agent, w.at("data.db.run/work/t_acme/x"), ""},
+		{"agent", agent, w.at("data.db.run/work/t_acme"), ""},
 		{"agent", agent, w.at("home/.ssh"), ""},
 		{"agent", agent, w.at("home/.config/gh"), ""}, // a rule gives nothing that is hidden
 		{"agent", agent, w.at("home"), ""},
@@ -89,7 +89,7 @@ func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 		{"far", far, w.at("home/.ssh"), ""},
 		{"far", far, w.at("elsewhere"), ""},
 		{"far", far, tree, ""},
-		{"far", far, w.at("data.db.work/t_acme/x/1"), ""},
+		{"far", far, w.at("data.db.run/work/t_acme/x/1"), ""},
 		{"far", far, "/usr/share", ""},
 		{"nobody", reach.Scope{}, w.at("project"), ""},
 		{"nobody", reach.Scope{}, "/", ""},
@@ -106,9 +106,9 @@ func TestAScopeGivesItsOwnAndNothingAround(t *testing.T) {
 
 func TestWorkThatNamesNoDirectoryHasItsOwn(t *testing.T) {
 	w := newWorld(t)
-	agent := reach.Scope{Own: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
+	agent := reach.Scope{Own: []string{w.at("project")}, Place: w.at("data.db.run/work/t_acme/x")}
 	expect.Is(t, expect.Of(agent.Dir("dir", ""))(t), w.at("project"), "an agent")
-	far := reach.Scope{More: []string{w.at("project")}, Place: w.at("data.db.work/t_acme/x")}
+	far := reach.Scope{More: []string{w.at("project")}, Place: w.at("data.db.run/work/t_acme/x")}
 	one, err := far.Dir("dir", "")
 	two, bad := far.Dir("dir", "")
 	expect.True(t, err == nil && bad == nil && one != two && filepath.Dir(one) == far.Place, "from afar: %q and %q, %v %v", one, two, err, bad)
@@ -131,7 +131,7 @@ func TestCallersHavePlacesApart(t *testing.T) {
 
 func TestACommandBringsNothingOfOthersIntoItsCell(t *testing.T) {
 	w := newWorld(t)
-	tree := w.at("data.db.trees/t_acme/ada")
+	tree := w.at("data.db.run/trees/t_acme/ada")
 	t.Setenv("PATH", "/usr/bin:"+w.at("given"))
 	s := reach.Scope{Own: []string{tree}}
 	for _, c := range []struct {

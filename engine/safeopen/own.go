@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,29 +26,14 @@ type Own struct {
 	data  string   // absolute path of the data file
 	files []string // absolute paths
 	dirs  []string // with all that is in them
-	// tenants says that what belongs to tenants lies beside the file too, under its name and
-	// theirs.
-	tenants bool
 }
 
-// forks ends the name of a directory of ours in which agents work, works of one in
-// which what others ask for is done.
-const forks, works = ".trees", ".work"
+// run ends the name of the directory beside a data file that has all which is in no store.
+// On a database each tenant has one of the tenant's name in it.
+const run = ".run"
 
-// belong are the ends of the names of directories beside a data file, or of a tenant's.
-func belong() []string {
-	return []string{".spill", ".snapshots", ".agents", ".homes", ".terminals", ".servers", ".workspaces", forks, works, ".cells"}
-}
-
-// OwnTenants is OwnFiles of the engines of a database, where what belongs to each tenant
-// lies under the name of the file that says which one it is.
-func OwnTenants(data string, dirs ...string) (*Own, error) {
-	o, err := OwnFiles(data, dirs...)
-	if err == nil {
-		o.tenants = true
-	}
-	return o, err
-}
+// Agents work below the directory forks of a run's, and what others ask for is done in works.
+const forks, works = "trees", "work"
 
 // OwnFiles is what belongs to the engine of a data file: the file, what lies
 // beside it under its name, and more directories, such as its socket's.
@@ -59,12 +43,10 @@ func OwnFiles(data string, dirs ...string) (*Own, error) {
 		return nil, core.Errorf(core.Internal, "find the data file: %v", err)
 	}
 	o := &Own{data: data}
-	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey", ".current"} {
+	for _, suffix := range []string{"", ".key", ".secrets.key", ".hostkey"} {
 		o.files = append(o.files, data+suffix)
 	}
-	for _, suffix := range belong() {
-		o.dirs = append(o.dirs, data+suffix)
-	}
+	o.dirs = append(o.dirs, data+run)
 	for _, dir := range dirs {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return nil, core.Errorf(core.Internal, "find an own directory: %v", err)
@@ -105,26 +87,33 @@ func (o *Own) now() now {
 			n.files[inodeOf(info)] = true
 		}
 	}
-	dirs := o.dirs
-	if o.tenants {
-		all, _ := os.ReadDir(filepath.Dir(o.data)) // what can't be listed is refused by its name
-		for _, e := range all {
-			if o.ofTenant(e.Name()) {
-				dirs = append(slices.Clip(dirs), filepath.Join(filepath.Dir(o.data), e.Name()))
-			}
-		}
-	}
-	for _, path := range dirs {
+	for _, path := range o.dirs {
 		if info, err := os.Stat(path); err == nil {
 			n.dirs[inodeOf(info)] = true
-			n.forks[inodeOf(info)] = strings.HasSuffix(path, forks) || strings.HasSuffix(path, works)
 		}
 	}
+	n.below(o.data + run)
 	// The data file may be a link to where it really is.
 	if info, err := os.Stat(filepath.Dir(o.data)); err == nil {
 		n.home = inodeOf(info)
 	}
 	return n
+}
+
+// below adds what is in a directory of the run, by tenants too: under another name that a
+// mount gives it, it is known by itself. What can't be listed is so by what is above.
+func (n now) below(dir string) {
+	all, _ := os.ReadDir(dir)
+	for _, e := range all {
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			n.dirs[inodeOf(info)] = true
+			n.forks[inodeOf(info)] = e.Name() == forks || e.Name() == works
+		}
+		if core.CheckTenant(e.Name()) == nil {
+			n.below(path)
+		}
+	}
 }
 
 // named reports whether an entry of a directory is an own one by its name,
@@ -142,14 +131,7 @@ func (n now) named(dir inode, name string) bool {
 			}
 		}
 	}
-	return n.own.ofTenant(name) || strings.HasPrefix(name, base+".before-restore-") || strings.HasPrefix(name, "."+base+".new-")
-}
-
-// ofTenant reports the name of what belongs to a tenant.
-func (o *Own) ofTenant(name string) bool {
-	rest, is := strings.CutPrefix(name, filepath.Base(o.data)+".")
-	tenant, end, _ := strings.Cut(rest, ".")
-	return is && o.tenants && core.CheckTenant(tenant) == nil && slices.Contains(belong(), "."+end)
+	return strings.HasPrefix(name, base+".before-restore-") || strings.HasPrefix(name, "."+base+".new-")
 }
 
 // refused is the error of an own file; IsOwn knows it.

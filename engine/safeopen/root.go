@@ -53,7 +53,10 @@ func (r *Root) allowed() error {
 			return err
 		}
 		id := inodeOf(info)
-		if n.dirs[id] && (first || !n.forks[id]) {
+		switch {
+		case n.forks[id] && !first:
+			return at.Close()
+		case n.dirs[id]:
 			return refused(r.path)
 		}
 		fd, err := unix.Openat(int(at.Fd()), "..", atPath|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)

@@ -32,8 +32,8 @@ func newPlace(t *testing.T) place {
 	p := place{t, dir, filepath.Join(dir, "swarm.db"), nil}
 	p.write("swarm.db", "data")
 	p.write("swarm.db.key", "KEY")
-	p.write("swarm.db.spill/t_a/out", "another tenant's")
-	p.write("swarm.db.trees/t_a/f-1/work/main.go", "a fork's")
+	p.write("swarm.db.run/spill/t_a/out", "another tenant's")
+	p.write("swarm.db.run/trees/t_a/f-1/work/main.go", "a fork's")
 	p.write("socket/engine.lock", "")
 	p.write("work/a.txt", "text")
 	p.write("work/sub/b.txt", "more")
@@ -107,8 +107,8 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 	p.no(os.Link(p.data, p.at("work/hard.db")))
 	r := p.root(".")
 	for _, name := range []string{
-		"swarm.db", "swarm.db.key", "swarm.db.secrets.key", "swarm.db.spill/t_a/out", "swarm.db.trees/t_a/f-1/work/main.go", "swarm.db.agents/new",
-		"swarm.db.before-restore-20260102T030405Z", ".swarm.db.new-1", "socket/engine.lock", "work/hard", "work/hard.db", "swarm.db.spill",
+		"swarm.db", "swarm.db.key", "swarm.db.secrets.key", "swarm.db.run/spill/t_a/out", "swarm.db.run/trees/t_a/f-1/work/main.go", "swarm.db.run/agents/new",
+		"swarm.db.before-restore-20260102T030405Z", ".swarm.db.new-1", "socket/engine.lock", "work/hard", "work/hard.db", "swarm.db.run/spill",
 	} {
 		_, err := r.Read(name, 100)
 		expect.True(t, safeopen.IsOwn(err) || errors.Is(err, fs.ErrNotExist), "%s: %v", name, err)
@@ -122,11 +122,11 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 		expect.Fails(t, expect.Fault(at.Put([]byte("x"), nil)), name)
 		p.no(at.Close())
 	}
-	for _, dir := range []string{"swarm.db.spill", "swarm.db.spill/t_a", "swarm.db.trees", "socket"} {
+	for _, dir := range []string{"swarm.db.run/spill", "swarm.db.run/spill/t_a", "swarm.db.run/trees", "socket"} {
 		_, err := p.own.Root(p.at(dir))
 		expect.True(t, safeopen.IsOwn(err), "root %s: %v", dir, err)
 	}
-	expect.Is(t, string(expect.Of(p.root("swarm.db.trees/t_a/f-1/work").Read("main.go", 100))(t)), "a fork's", "in a fork")
+	expect.Is(t, string(expect.Of(p.root("swarm.db.run/trees/t_a/f-1/work").Read("main.go", 100))(t)), "a fork's", "in a fork")
 	for _, name := range []string{"swarm.db.bak", "swarm.dbx", "work/swarm.db.key", "work/a.txt", "."} {
 		expect.No(t, p.own.Check(p.at(name)), name)
 	}
@@ -134,26 +134,26 @@ func TestTheEnginesOwnFilesAreRefusedUnderEveryName(t *testing.T) {
 
 func TestWhatBelongsToTenantsKeptElsewhereIsTheEnginesOwn(t *testing.T) {
 	p := newPlace(t)
-	own := expect.Of(safeopen.OwnTenants(p.data))(p.t)
+	own := expect.Of(safeopen.OwnFiles(p.data))(p.t)
 	p.own = own
-	p.write("swarm.db.t_acme.homes/ada/home/.netrc", "a secret")
-	p.write("swarm.db.t_acme.trees/t_acme/ada/work/main.go", "a tree's")
+	p.write("swarm.db.run/t_acme/homes/ada/home/.netrc", "a secret")
+	p.write("swarm.db.run/t_acme/trees/t_acme/ada/work/main.go", "a tree's")
 	r := p.root(".")
-	for _, name := range []string{"swarm.db.t_acme.homes/ada/home/.netrc", "swarm.db.t_acme.trees/t_acme/ada/work/main.go", "swarm.db.t_other.agents/new", "swarm.db.spill/t_a/out"} {
+	for _, name := range []string{"swarm.db.run/t_acme/homes/ada/home/.netrc", "swarm.db.run/t_acme/trees/t_acme/ada/work/main.go", "swarm.db.run/t_other/agents/new", "swarm.db.run/spill/t_a/out"} {
 		if _, err := r.Read(name, 100); !safeopen.IsOwn(err) && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 		err := own.Check(p.at(name))
 		expect.True(t, safeopen.IsOwn(err), "check %s: %v", name, err)
 	}
-	for _, dir := range []string{"swarm.db.t_acme.homes/ada", "swarm.db.t_acme.trees"} {
+	for _, dir := range []string{"swarm.db.run/t_acme/homes/ada", "swarm.db.run/t_acme/trees"} {
 		_, err := own.Root(p.at(dir))
 		expect.True(t, safeopen.IsOwn(err), "root %s: %v", dir, err)
 	}
-	work := "swarm.db.t_acme.trees/t_acme/ada/work"
+	work := "swarm.db.run/t_acme/trees/t_acme/ada/work"
 	expect.Is(t, string(expect.Of(p.root(work).Read("main.go", 100))(t)), "a tree's", "in a tree")
 	expect.No(t, own.CheckWork(p.at(work)))
-	for _, name := range []string{"swarm.db.t_acme.txt", "swarm.db.acme.homes/x", "work/swarm.db.t_acme.homes"} {
+	for _, name := range []string{"swarm.db.t_acme.txt", "swarm.db.acme.homes/x", "work/swarm.db.run/t_acme/homes"} {
 		expect.No(t, own.Check(p.at(name)), name)
 	}
 }
@@ -162,7 +162,7 @@ func TestAPersonNamesAnyFileButTheEngines(t *testing.T) {
 	p := newPlace(t)
 	p.no(os.Symlink(p.at("work/a.txt"), p.at("near")))
 	p.no(os.Symlink(p.at("swarm.db.key"), p.at("work/link")))
-	p.no(os.Symlink(p.at("swarm.db.spill"), p.at("work/door")))
+	p.no(os.Symlink(p.at("swarm.db.run/spill"), p.at("work/door")))
 	p.no(os.Link(p.at("swarm.db.key"), p.at("work/hard")))
 	f, err := p.own.Open(p.at("near"))
 	p.no(err)

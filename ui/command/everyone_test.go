@@ -150,7 +150,7 @@ func (w *walk) witnesses() {
 	} {
 		w.fails(2, bad)
 	}
-	for _, own := range []string{"deck.db", "deck.db.key", "deck.db.spill/x"} {
+	for _, own := range []string{"deck.db", "deck.db.key", "deck.db.run/spill/x"} {
 		code, _, _ := w.fails(1, "audit witness add "+own)
 		expect.True(t, code == "DENIED", "%s: %s", own, code)
 	}

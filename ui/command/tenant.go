@@ -2,7 +2,9 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +12,7 @@ import (
 )
 
 // currentFile keeps which tenant each user works in, beside the data file.
-func (c *call) currentFile() string { return c.g.Data + ".current" }
+func (c *call) currentFile() string { return c.g.Data + ".run/current" }
 
 // current is the tenant that the caller works in where none is named; "" was not said.
 // One that is gone is passed over.
@@ -43,7 +45,7 @@ func (t *tree) tenantUse() *cobra.Command {
 				return err
 			}
 			of[cmp.Or(by.Proof, by.Name)] = c.by.Tenant
-			if err := os.WriteFile(c.currentFile(), core.MustEncode(of), 0o600); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(c.currentFile()), 0o700), os.WriteFile(c.currentFile(), core.MustEncode(of), 0o600)); err != nil {
 				return fileError("current", c.currentFile(), err)
 			}
 			return c.say(map[string]string{"tenant_id": c.by.Tenant}, "%s is your tenant here", c.by.Tenant)

@@ -98,11 +98,11 @@ func TestNoLineNamesTheEnginesOwnFiles(t *testing.T) {
 	d.line("tenant create t_test")
 	d.no(os.Symlink("deck.db.key", filepath.Join(d.dir, "link")))
 	d.no(os.Link(d.data+".key", filepath.Join(d.dir, "hard")))
-	d.no(os.Mkdir(d.data+".spill", 0o700))
+	d.no(os.MkdirAll(d.data+".run/spill", 0o700))
 	for _, line := range []string{
 		"keys check deck.db.key", "keys check link", "keys check hard", "policy propose link", "dag import jsonl deck.db", "skill load link",
-		"skill load deck.db.spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.spill/x", "dag export git deck.db.trees",
-		"bus publish x @link", "dag resource attach ada files:hard", "agent create a --dir deck.db.spill",
+		"skill load deck.db.run/spill", "audit export --out deck.db.secrets.key", "audit export --out deck.db.run/spill/x", "dag export git deck.db.run/trees",
+		"bus publish x @link", "dag resource attach ada files:hard", "agent create a --dir deck.db.run/spill",
 	} {
 		code, message, _ := d.fails(1, line)
 		expect.True(t, code == "DENIED" && strings.Contains(message, "one of the engine's own files"), "%s: %s %s", line, code, message)

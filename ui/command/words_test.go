@@ -195,7 +195,7 @@ func TestATenantIsUnseenUntilThereAreTwo(t *testing.T) {
 	d.fails(1, "tenant use t_nosuch")
 	d.env.Caller.Name = "bob"
 	expect.Row(t, d.object("status"), "tenant_id", "t_default")
-	d.no(os.WriteFile(d.data+".current", []byte("{"), 0o600))
+	d.no(os.WriteFile(d.data+".run/current", []byte("{"), 0o600))
 	d.env.Caller.Name = "alice"
 	expect.Row(t, d.object("status"), "tenant_id", "t_default")
 }

@@ -13,14 +13,14 @@ import (
 func TestTheEnginesOwnFilesAreNotKept(t *testing.T) {
 	base := t.TempDir()
 	data := filepath.Join(base, "swarm.db")
-	fork := data + ".trees/t_test/ada-2/work"
-	for name, text := range map[string]string{data: "data", data + ".key": "KEY", data + ".spill/out": "another's", fork + "/main.go": "a fork's", base + "/work/a": "text"} {
+	fork := data + ".run/trees/t_test/ada-2/work"
+	for name, text := range map[string]string{data: "data", data + ".key": "KEY", data + ".run/spill/out": "another's", fork + "/main.go": "a fork's", base + "/work/a": "text"} {
 		expect.No(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		write(t, name, text)
 	}
 	expect.No(t, os.Link(data+".key", filepath.Join(base, "work", "hard")))
 	d := newDriver(t, Options{Own: data, Dir: filepath.Join(base, "kept")})
-	for _, target := range []string{data, data + ".key", data + ".spill", data + ".spill/out", base + "/work/hard"} {
+	for _, target := range []string{data, data + ".key", data + ".run/spill", data + ".run/spill/out", base + "/work/hard"} {
 		if _, err := d.Look(t.Context(), target); !safeopen.IsOwn(err) {
 			t.Errorf("%s: %v", target, err)
 		}

@@ -329,7 +329,7 @@ func (w *walker) split(n, row int, do func(int) error) error {
 
 // owned reports files of the engine itself, which change with every snapshot.
 func (w *walker) owned(path string) bool {
-	if w.own == "" || inside(w.root, w.own+".trees") {
+	if w.own == "" || inside(w.root, w.own+".run") {
 		return false
 	}
 	full := filepath.Join(w.root, path)
