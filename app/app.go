@@ -75,7 +75,7 @@ func RunBy(clock core.Clock, args []string) int {
 		Getenv: os.Getenv,
 		Open:   engines.open,
 		Close:  engines.close,
-		Doctor: doctor, Troubles: troubles, Stuck: engines.stuck,
+		Doctor: doctor, Troubles: troubles, Stuck: engines.stuck, LogIn: logIn(),
 		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: engines.mcp, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {

@@ -37,8 +37,9 @@ func TestEveryExampleScriptPasses(t *testing.T) {
 	}
 }
 
-// onFiles are the examples that are about a data file.
-var onFiles = []string{"store"}
+// onFiles are the examples that are about a data file: on a database each tenant has a
+// cockpit of its own.
+var onFiles = []string{"store", "tenant-switch"}
 
 // TestTheExampleScriptsPassOnADatabase plays the scripts that one who comes from a file
 // has: nothing but the name of the data is another.

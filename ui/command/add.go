@@ -56,8 +56,9 @@ func (t *tree) add() *cobra.Command {
 		use: "add [AGENT]", short: "Add a coding agent that is on your PATH: with a tree, hosts and your login", effect: Reads, args: []string{"coding"}, ownScope: true,
 		long: "Add a coding agent that is on your PATH, such as claude, codex or gemini: it gets a project, the repository's name; a work\n" +
 			"tree of its own; the profile worker; a copy of your login at each start; and the hosts of its models. It is started, and\n" +
-			"what it may do is told. Without AGENT, those that can be added are listed, and how to get the others. One that this\n" +
-			"project has already is brought up to date and started; for another say --name.\n" +
+			"what it may do is told. On a terminal the login of one that is not logged in is offered, and opened right there. Without\n" +
+			"AGENT, those that can be added are listed, and how to get the others. One that this project has already is brought up\n" +
+			"to date and started; for another say --name.\n" +
 			"A key that is no login of the program's own is a secret by its variable's name: secret set ANTHROPIC_API_KEY.\n" +
 			"agents.yaml in the configuration directory adds agents to the list.",
 		example: "add claude\nadd codex --name fixer --task 'make the tests pass'",
@@ -104,12 +105,29 @@ func (t *tree) add() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.scope(); err != nil {
+			if err := errors.Join(c.logIn(rows), c.scope()); err != nil {
 				return err
 			}
 			return c.addAll(c.seen(rows, c.hasSecret()), fleet.Create{Name: name, Task: text}, treed)
 		},
 	})
+}
+
+// logIn offers the login of those that are not logged in, where the caller sits: before
+// an engine is asked, which may be another process.
+func (c *call) logIn(rows []coding.Agent) error {
+	for _, row := range rows {
+		_, found := row.Way(c.env.getenv("PATH"))
+		file, variable := row.LoggedIn(baseDir(c.env.getenv, "", ""), func(name string) bool { return c.env.getenv(name) != "" })
+		argv, err := Split(row.Login.Command)
+		if c.env.LogIn == nil || !found || file != "" || variable != "" || err != nil || len(argv) == 0 {
+			continue
+		}
+		if err := c.env.LogIn(c.ctx, row.Name, argv); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hasSecret tells whether the tenant has a secret of a name.

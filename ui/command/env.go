@@ -87,6 +87,9 @@ type Env struct {
 	// Stuck tells why the state can't be reached or written, and since when; nil says
 	// nothing of it.
 	Stuck func() (since time.Time, why error)
+	// LogIn asks whether to open the login of a coding agent in the caller's terminal,
+	// and returns once it is over; nil is none.
+	LogIn func(ctx context.Context, name string, argv []string) error
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.
