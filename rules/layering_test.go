@@ -238,7 +238,7 @@ func uses(file *ast.File, banned ...string) (all []string) {
 var launchers = []string{
 	"drivers/cell/",                              // all that the engine starts
 	"ui/door/cockpit/notice.go", "ui/options.go", // the pager of a person's own terminal
-	"ui/door/attach/", // and their ssh
+	"ui/door/attach/", "app/login.go", // and their ssh, and logins of their agents
 }
 
 func TestOnlyCellsStartProcesses(t *testing.T) {
