@@ -2,6 +2,9 @@ package face
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -19,7 +22,7 @@ func audited() []*Face {
 			Columns: "SEQ:seq EVENT:event_id TYPE:event_type BY:actor,20 DOOR:door AGE:created_at,age WHAT,60",
 			Wide:    "TIME:created_at TRACE:trace_id",
 			Cells: Cells[audit.Event]{
-				"WHAT": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), string(e.Payload)) },
+				"WHAT": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), eventOf(e), string(e.Payload)) },
 			},
 		}.Face(),
 		Of[audit.Key]{
@@ -108,4 +111,31 @@ func audited() []*Face {
 			},
 		}.Face(),
 	}
+}
+
+// eventOf says what an event is about, and the short parts of its detail: digests, and what
+// is told elsewhere, are for -o json.
+func eventOf(e *audit.Event) string {
+	p, err := e.Data()
+	var detail map[string]any
+	if err != nil || p.Subject == "" {
+		return ""
+	}
+	_ = core.DecodeStored(p.Detail, &detail) // none, or no object, adds nothing
+	text := p.Subject + " " + core.ClipTo(p.ID, 40)
+	for _, name := range slices.Sorted(maps.Keys(detail)) {
+		v := detail[name]
+		if of, is := v.(map[string]any); is {
+			v = cmp.Or(of["code"], of["rule_id"])
+		}
+		switch v := v.(type) {
+		case string:
+			if v != "" && len(v) <= 60 {
+				text += ", " + name + " " + v
+			}
+		case bool, float64:
+			text += fmt.Sprintf(", %s %v", name, v)
+		}
+	}
+	return text
 }
