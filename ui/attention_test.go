@@ -167,3 +167,26 @@ func TestANotificationSaysWhatIsNeeded(t *testing.T) {
 	r.m.look()
 	expect.Is(t, told(r.m.alert()), "\x1b]777;notify;swarmdeck;large is stuck: nothing heard for 10m0s\a")
 }
+
+func TestTasksThatNeedSomebodyStandFirstAndSayWhy(t *testing.T) {
+	r := newRig(t, 80, 24)
+	order := func(want string) {
+		t.Helper()
+		var got []string
+		for _, line := range r.m.Frame().Plain()[3:7] {
+			got = append(got, strings.Fields(strings.Trim(line, "│▸ "))[1])
+		}
+		expect.Is(t, strings.Join(got, " "), want)
+	}
+	r.change(func() { r.w.urgent = []uint64{4, 6, 1} })
+	r.keys("2")
+	order("needs failed running succeeded")
+	r.has("asks: write")
+	r.has("exit status 1")
+	r.keys("j", "j")
+	r.change(func() { r.w.urgent = []uint64{4, 8, 6} })
+	order("needs failed running succeeded")
+	r.wait(stillFor + time.Second)
+	order("needs blocked failed succeeded")
+	expect.Is(t, r.m.focused().Selected(r.m.env()).ID, id("tk", 1), "under the cursor")
+}

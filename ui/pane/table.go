@@ -65,7 +65,7 @@ func (t *Table[T]) SetColumns(cols []grid.Column) {
 	t.spec.Cols, t.sorted = cols, 0
 	t.grid.SetColumns(cols...)
 	t.sight, t.chosen = sight{}, nil
-	t.filter = filter.Parse(t.text, t.grid.Titles())
+	t.filter = filter.Parse(t.text, t.columns())
 }
 
 func (t *Table[T]) Name() string { return t.spec.Name }
