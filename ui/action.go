@@ -36,6 +36,8 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.openPicture()
 	case "timeline":
 		return m.openTimeline()
+	case "story":
+		m.openStory()
 	case "work":
 		return m.openWork()
 	case "review", "swap":
@@ -220,6 +222,21 @@ func (d *dialog) openTimeline() tea.Cmd {
 		return d.say(true, "", "nothing is selected")
 	}
 	return d.say(true, "", "there is no timeline of a "+it.Kind)
+}
+
+// openStory opens what happened to the selected agent; from there, or without one, to all.
+func (d *dialog) openStory() {
+	all := pane.Item{Kind: "story", ID: "all agents"}
+	if p := d.focused(); p != nil && p.Name() != all.Kind {
+		it := p.Selected(d.env())
+		if it.Kind == "agent" {
+			it.Agent = it.ID
+		}
+		if it.Agent != "" {
+			all.ID, all.Agent = "agent "+it.Agent, it.Agent
+		}
+	}
+	d.openItem(all)
 }
 
 // openWork opens what the selected agent changed in its tree.

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/overlay"
+	"swarmdeck/ui/pane"
 )
 
 // copy sends the id or the row under the cursor to the terminal's clipboard.
@@ -18,6 +19,9 @@ func (d *dialog) copy(row bool) tea.Cmd {
 		return nil
 	}
 	it := p.Selected(d.env())
+	if whole, is := p.(pane.Copier); is && !row {
+		it.ID = whole.Copy()
+	}
 	text := it.ID
 	if row && it.Row != "" {
 		text = it.Row
@@ -55,6 +59,9 @@ func (d *dialog) toClipboard(text string) tea.Cmd {
 		return d.say(true, "", "too long for the terminal's clipboard; use :write FILE")
 	}
 	d.copied = text
+	if line, more, _ := strings.Cut(text, "\n"); more != "" {
+		return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+line+" …"), tea.SetClipboard(text))
+	}
 	return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+text), tea.SetClipboard(text))
 }
 

@@ -22,6 +22,8 @@ func TestEachPaneLooksRight(t *testing.T) {
 		{"tasks", "2 j"},
 		{"approvals", "3"},
 		{"audit", "4"},
+		{"audit-all", "4 A"},
+		{"story", "1 O"},
 		{"decisions", "5"},
 		{"sessions", "6"},
 		{"messages", "1 p 7"},

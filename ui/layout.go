@@ -43,7 +43,7 @@ func (ps *places) makePanes() {
 		ps.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(ps.notes),
 		skill.NewSheet(s.Skills), skill.NewExecution(s.Skills), skill.NewSubagent(s.Skills), bus.NewMessage(s.Bus),
 		cad.NewAgent(s.CAD), cad.NewWorkspace(s.CAD), cad.NewWorkflow(s.CAD), cad.NewConflict(s.CAD), cad.NewSolid(s.CAD),
-		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG), record.NewCompare(s.Comparer),
+		record.NewTimeline(s.DAG, s.Forks), record.NewSheet(s.DAG, s.Forks), record.NewLineage(s.DAG), record.NewCompare(s.Comparer), record.NewStory(s.Stories),
 		review.NewDiff(s.Diffs, s.Works), review.NewWork(s.Works),
 	} {
 		ps.panes[p.Name()] = p

@@ -21,6 +21,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/judge/edits"
 	"swarmdeck/engine/session"
+	"swarmdeck/engine/story"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/view"
@@ -77,7 +78,7 @@ func (w *fakeWorld) services() Services {
 	return Services{
 		Coding: "claude, codex",
 		View:   w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
-		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Diffs: of,
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Stories: fakeStories{w}, Diffs: of,
 		Works: works,
 	}
 }
@@ -87,6 +88,7 @@ type (
 	fakeSessions struct{ *fakeWorld }
 	fakeFleet    struct{ *fakeWorld }
 	fakeAudit    struct{ *fakeWorld }
+	fakeStories  struct{ *fakeWorld }
 	fakeSkills   struct{ *fakeWorld }
 	fakeBus      struct{ *fakeWorld }
 	fakeCAD      struct{ *fakeWorld }
@@ -382,4 +384,18 @@ func (w fakeAudit) List(_ context.Context, _ string, f core.Filter) (core.Page[a
 
 func (w fakeAudit) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error) {
 	return w.List(ctx, tenant, f)
+}
+
+// Story is of one turn, and of what a person did.
+func (w fakeStories) Story(_ context.Context, _ string, q story.Query) ([]story.Line, bool, error) {
+	at := func(n int) time.Time { return q.Since.Add(time.Duration(n) * time.Minute) }
+	one := 1
+	return []story.Line{
+		{At: at(1), What: "did", Agent: "scout", Text: "ada: paused scout", Noun: "audit", ID: id(core.EventPrefix, 1)},
+		{At: at(2), What: story.Turn, Agent: "scout", TaskID: id(core.TaskPrefix, 1), Text: "Mend the parser: failed, took 3m0s, 4210 tokens, $0.12", Bad: true, Noun: "task", ID: id(core.TaskPrefix, 1)},
+		{At: at(3), What: "ran", Agent: "scout", Text: "read_file parse.go", Times: 4, Noun: "event", ID: "e-1"},
+		{At: at(4), What: "edited", Agent: "scout", Text: "parse.go +12 -3", Added: 12, Removed: 3, Noun: "event", ID: "e-2"},
+		{At: at(5), What: "tests", Agent: "scout", Text: "go test ./...: exit 1", Exit: &one, Bad: true, Noun: "event", ID: "e-3"},
+		{At: at(6), What: "answered", Agent: "scout", Text: "git push origin: denied by ada: not today", Bad: true, Noun: "approval", ID: id(core.ApprovalPrefix, 1)},
+	}, true, nil
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/notice"
 	"swarmdeck/engine/operator"
 	"swarmdeck/engine/retention"
+	"swarmdeck/engine/story"
 	"swarmdeck/engine/witness"
 )
 
@@ -23,6 +24,19 @@ func audited() []*Face {
 			Wide:    "TIME:created_at TRACE:trace_id",
 			Cells: Cells[audit.Event]{
 				"WHAT": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), eventOf(e), string(e.Payload)) },
+			},
+		}.Face(),
+		Of[story.Line]{
+			Called: "line",
+			Columns: "AT:at AGENT:agent WHAT:what TEXT", List: "AT:8 AGENT:12/2 WHAT:8 TEXT:30*5k", Tool: "at what agent task_id text bad times rc noun id",
+			Cells: Cells[story.Line]{
+				"TEXT": func(l *story.Line, _ At) string {
+					if text := l.String(); l.Begins() {
+						return text
+					} else {
+						return "  " + text
+					}
+				},
 			},
 		}.Face(),
 		Of[audit.Key]{

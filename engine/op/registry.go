@@ -19,6 +19,7 @@ func Nouns() []Noun {
 		{Name: "run", About: "Run a command as a task", Ops: runs},
 		{Name: "status", About: "What needs you, what failed and who works", Ops: statuses},
 		{Name: "why", About: "Why something waits, failed or stands still", Ops: whys},
+		{Name: "story", About: "What happened since a time", Ops: stories},
 		{Name: "log", About: "What an agent or a task said", Ops: logs},
 		{Name: "show", About: "What something is", Ops: shows},
 		{Name: "tell", About: "Say something to an agent", Ops: tells},

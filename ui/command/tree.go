@@ -83,6 +83,7 @@ func (t *tree) sections() []section {
 			{"run", t.of("run")},
 			{"add", t.add},
 			{"status", t.of("status")},
+			{"story", t.of("story")},
 			{"task", t.of("task")},
 			{"agent", t.of("agent", t.agentAttach)},
 			{"approval", t.of("approval")},

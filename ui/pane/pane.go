@@ -80,6 +80,9 @@ type Opener interface {
 	Open(env Env) Item
 }
 
+// Copier is a pane that is copied as a whole, rather than the id under the cursor.
+type Copier interface{ Copy() string }
+
 // Viewer is a pane whose thing can be looked at in another way: as a picture, as a diff.
 type Viewer interface {
 	// Picture is what to open for that, empty for nothing.
