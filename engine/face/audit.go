@@ -27,7 +27,7 @@ func audited() []*Face {
 			},
 		}.Face(),
 		Of[story.Line]{
-			Called: "line",
+			Called:  "line",
 			Columns: "AT:at AGENT:agent WHAT:what TEXT", List: "AT:8 AGENT:12/2 WHAT:8 TEXT:30*5k", Tool: "at what agent task_id text bad times rc noun id",
 			Cells: Cells[story.Line]{
 				"TEXT": func(l *story.Line, _ At) string {
