@@ -23,7 +23,7 @@ func TestEachPaneLooksRight(t *testing.T) {
 		{"approvals", "3"},
 		{"audit", "4"},
 		{"audit-all", "4 A"},
-		{"story", "1 O"},
+		{"story", "1 ."},
 		{"decisions", "5"},
 		{"sessions", "6"},
 		{"messages", "1 p 7"},

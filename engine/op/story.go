@@ -15,7 +15,7 @@ func stories() []*Op {
 		Name: "story", Short: "Tell what happened since a time, turn by turn", Kinds: "enum:turn,said,told,ran,edited,tests,asked,answered,denied,failed,log,did",
 		Long: "Tell what happened since --since (default 1h ago), the oldest first: which tasks began and ended and what they cost, what\n" +
 			"was run with its exit, edited, tested, asked and answered by whom, and why something failed. Of an AGENT all that it did\n" +
-			"is told, else each task's outcome and what people did. --page 1 is the newest. In the cockpit: key O.",
+			"is told, else each task's outcome and what people did. --page 1 is the newest. In the cockpit: key .",
 		Example: "story ada --since 10m\nstory --project web --since 2h\nstory --kind failed,asked",
 		Params: []*Param{
 			maybe(&q.Agent, "AGENT", "agent"), flag(&q.Project, "project", "of the agents of this `PROJECT`").from("project"),
