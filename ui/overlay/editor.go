@@ -32,9 +32,6 @@ func NewEditor(title, text string, check func(string) error) *Editor {
 // Value is the text.
 func (e *Editor) Value() string { return e.area.value() }
 
-// Refuse shows why the text was not taken.
-func (e *Editor) Refuse(problem string) { e.problem = problem }
-
 // Update answers Submit with the text on ctrl+x or alt+enter, or Close on esc,
 // which asks once more when the text was changed.
 func (e *Editor) Update(msg tea.Msg) Action {

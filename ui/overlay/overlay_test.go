@@ -149,18 +149,11 @@ func TestOnlyTheTopOverlayGetsKeys(t *testing.T) {
 	expect.True(t, !taken, "a message that is no key was taken")
 }
 
-func TestPromptChecksBeforeItSubmits(t *testing.T) {
-	p := &overlay.Prompt{Title: "Deny", Label: "Reason", Check: func(s string) error {
-		if len(s) < 3 {
-			return errors.New("too short")
-		}
-		return nil
-	}}
+func TestAPromptTakesNoEmptyLine(t *testing.T) {
+	p := &overlay.Prompt{Title: "Deny"}
 	a := keys(p, "enter")
 	expect.True(t, a.Kind == overlay.None && strings.Contains(shown(p, 40, 8), "can't be empty"), "an empty line gives %v", a)
 	typed(p, "no")
-	a = keys(p, "enter")
-	expect.True(t, a.Kind == overlay.None && strings.Contains(shown(p, 40, 8), "too short"), "a short line gives %v", a)
 	p.Update(tea.PasteMsg{Content: "\x1b[31m way\n\u202e"})
 	a = keys(p, "enter")
 	expect.True(t, a.Kind == overlay.Submit && a.Text == "no way ", "got %+v", a)
@@ -340,8 +333,6 @@ func TestToasts(t *testing.T) {
 	}
 	got := fmt.Sprint(texts())
 	expect.Must(t, got == "[disk is full two three]", "in sight: %s", got)
-	at, ok := ts.Next()
-	expect.Must(t, ok && at.Equal(now.Add(5*time.Second)), "next is %v, %v", at, ok)
 	c := screen.New(40, 6)
 	ts.Draw(c, c.Bounds())
 	rows := c.Plain()
@@ -352,13 +343,13 @@ func TestToasts(t *testing.T) {
 	if !ts.Expire(now.Add(time.Minute)) || fmt.Sprint(texts()) != "[disk is full]" {
 		t.Fatalf("after a minute: %s", texts())
 	}
-	ts.Add(now, overlay.Alert, "disk is full")
+	ts.Add(now, overlay.Done, "disk is full")
 	ts.Add(now, overlay.Error, "disk is full") // again, as the key was pressed again
-	if got := ts.Visible(); len(got) != 2 || got[0].Level != overlay.Alert || got[1].Level != overlay.Error {
+	if got := ts.Visible(); len(got) != 2 || got[0].Level != overlay.Done || got[1].Level != overlay.Error {
 		t.Fatalf("said again: %v", got)
 	}
 	ts.Expire(now.Add(time.Minute))
-	expect.Must(t, ts.Dismiss() && !ts.Dismiss() && len(ts.All()) == 6, "dismiss")
+	expect.Must(t, ts.Dismiss() && !ts.Dismiss(), "dismiss")
 }
 
 // Random keys, pastes and sizes: no panic, no row that is too wide, the cursor
@@ -371,7 +362,7 @@ func TestAnyKeyAtAnySize(t *testing.T) {
 			return &overlay.Confirm{Title: "T\x1b[m", Verb: "v", Lines: []string{"世界", strings.Repeat("l ", 200)}}
 		},
 		func() overlay.Overlay { return &overlay.Confirm{Type: "世界", Verb: "v"} },
-		func() overlay.Overlay { return &overlay.Prompt{Title: "T", Label: "L"} },
+		func() overlay.Overlay { return &overlay.Prompt{Title: "T"} },
 		func() overlay.Overlay { return overlay.NewEditor("E", "{\"a\":\n 1}", nil) },
 		func() overlay.Overlay {
 			p := overlay.NewCompose("C")

@@ -23,15 +23,14 @@ type Palette struct {
 	Input   Input
 	History []string // oldest first
 
-	cands   []Candidate
-	at      int    // the chosen candidate, -1 for none
-	top     int    // the first one in sight
-	typed   string // the line up to the cursor before a candidate was chosen
-	tail    string // and after the cursor
-	past    int    // steps back in the history, 0 for none
-	prefix  string // what was typed before going back
-	eager   int    // tab was pressed before the candidates came: which way to go then
-	problem string
+	cands  []Candidate
+	at     int    // the chosen candidate, -1 for none
+	top    int    // the first one in sight
+	typed  string // the line up to the cursor before a candidate was chosen
+	tail   string // and after the cursor
+	past   int    // steps back in the history, 0 for none
+	prefix string // what was typed before going back
+	eager  int    // tab was pressed before the candidates came: which way to go then
 }
 
 // NewPalette opens a palette with a line to go on with.
@@ -60,9 +59,6 @@ func (p *Palette) SetCandidates(line string, cands []Candidate) Action {
 	}
 	return p.cycle(by)
 }
-
-// Refuse shows why the line can't be run.
-func (p *Palette) Refuse(problem string) { p.problem = problem }
 
 // Update answers Submit with the line, Complete, or Close.
 func (p *Palette) Update(msg tea.Msg) Action {
@@ -110,7 +106,7 @@ func (p *Palette) edit(msg tea.Msg) Action {
 	if !p.Input.Update(msg) {
 		return Action{}
 	}
-	p.past, p.problem = 0, ""
+	p.past = 0
 	return p.changed()
 }
 
@@ -205,12 +201,8 @@ func (p *Palette) Draw(c *screen.Canvas) {
 	c.Fill(screen.Rect{X: 0, Y: y, W: c.W(), H: 1}, screen.Input, ' ')
 	c.Text(0, y, screen.FooterKey, ":")
 	p.Input.Draw(c, 1, y, c.W()-1)
-	if p.problem != "" && y > 0 {
-		y--
-		c.TextIn(0, y, c.W(), screen.ToastBad, p.problem)
-	}
-	h := min(len(p.cands), 8, y-3)
-	if h <= 0 {
+	h := min(len(p.cands), 8, max(y-1, 0))
+	if h == 0 {
 		return
 	}
 	p.top = window(p.top, max(p.at, 0), h, len(p.cands))

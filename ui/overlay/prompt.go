@@ -8,11 +8,8 @@ import (
 
 // Prompt asks for one line.
 type Prompt struct {
-	Title    string
-	Label    string
-	Optional bool               // an empty line may be submitted
-	Check    func(string) error // may be nil; a refusal keeps the prompt open and is shown
-	Input    Input
+	Title string
+	Input Input
 
 	problem string
 }
@@ -24,7 +21,11 @@ func (p *Prompt) Update(msg tea.Msg) Action {
 		case "esc", "ctrl+c":
 			return Action{Kind: Close}
 		case "enter":
-			return p.submit()
+			if text := p.Input.Value(); text != "" {
+				return Action{Kind: Submit, Text: text}
+			}
+			p.problem = "this can't be empty"
+			return Action{}
 		}
 	}
 	if p.Input.Update(msg) {
@@ -33,27 +34,9 @@ func (p *Prompt) Update(msg tea.Msg) Action {
 	return Action{}
 }
 
-func (p *Prompt) submit() Action {
-	text := p.Input.Value()
-	if text == "" && !p.Optional {
-		p.problem = "this can't be empty"
-		return Action{}
-	}
-	if p.Check != nil {
-		if err := p.Check(text); err != nil {
-			p.problem = err.Error()
-			return Action{}
-		}
-	}
-	return Action{Kind: Submit, Text: text}
-}
-
 // Draw draws the prompt.
 func (p *Prompt) Draw(c *screen.Canvas) {
 	in := box(c, 70, 5, p.Title)
-	if in.H >= 2 {
-		c.TextIn(in.X, in.Y, in.W, screen.Text, p.Label)
-	}
 	if in.H >= 3 {
 		if p.problem != "" {
 			c.TextIn(in.X, in.Y+2, in.W, screen.Bad, p.problem)

@@ -15,7 +15,6 @@ type Level uint8
 const (
 	Info  Level = iota
 	Done        // something succeeded
-	Alert       // wants a look
 	Error       // stays until dismissed
 )
 
@@ -24,8 +23,6 @@ func (l Level) String() string {
 	switch l {
 	case Done:
 		return "done"
-	case Alert:
-		return "alert"
 	case Error:
 		return "error"
 	}
@@ -34,7 +31,6 @@ func (l Level) String() string {
 
 // Toast is a message that passes.
 type Toast struct {
-	At    time.Time
 	Level Level
 	Text  string
 }
@@ -42,15 +38,13 @@ type Toast struct {
 // Limits of toasts.
 const (
 	ToastLife = 4 * time.Second
-	ToastMost = 3    // on the screen
-	ToastKept = 1000 // in the list of messages
+	ToastMost = 3 // on the screen
 )
 
-// Toasts are all messages so far and those in sight. The zero value is empty.
-// Time is always the caller's.
+// Toasts are the messages in sight. The zero value is empty. Time is always
+// the caller's.
 type Toasts struct {
-	all  []Toast // oldest first
-	live []live  // in sight, oldest first
+	live []live // oldest first
 }
 
 type live struct {
@@ -59,15 +53,10 @@ type live struct {
 }
 
 // Add shows a message; one in sight that says the same makes room for it.
-// Information makes room for newer messages before it makes errors leave; every
-// message stays in All.
+// Information makes room for newer messages before it makes errors leave.
 func (t *Toasts) Add(now time.Time, level Level, text string) {
 	text = term.Clean(clip(text, 4096))
-	k := Toast{now, level, text}
-	if t.all = append(t.all, k); len(t.all) > ToastKept {
-		t.all = append([]Toast(nil), t.all[len(t.all)-ToastKept:]...)
-	}
-	l := live{Toast: k}
+	l := live{Toast: Toast{level, text}}
 	if level != Error {
 		l.until = now.Add(ToastLife)
 	}
@@ -99,17 +88,6 @@ func (t *Toasts) Expire(now time.Time) bool {
 	return len(kept) != n
 }
 
-// Next is when Expire will have something to do; ok is false when nothing in
-// sight passes by itself.
-func (t *Toasts) Next() (at time.Time, ok bool) {
-	for _, l := range t.live {
-		if !l.until.IsZero() && (!ok || l.until.Before(at)) {
-			at, ok = l.until, true
-		}
-	}
-	return at, ok
-}
-
 // Dismiss takes the newest message away, an error too; false when none is in
 // sight.
 func (t *Toasts) Dismiss() bool {
@@ -128,9 +106,6 @@ func (t *Toasts) Visible() []Toast {
 	}
 	return out
 }
-
-// All are the last thousand messages, oldest first; don't change them.
-func (t *Toasts) All() []Toast { return t.all }
 
 // Draw draws the messages in sight at the right of r, a screen's panes with
 // their frames: the newest on the lower edge, those before it on the upper
