@@ -16,7 +16,7 @@ import (
 // front end. "" is a move on a screen, which lines have no need of: their
 // lists are printed whole, by page, narrowed by flags.
 var lineOf = map[string]string{
-	"help": "help", "next-need": "needs", "estop": "estop on", "quit": "quit", "filter": "task list --match", "messages": "audit list",
+	"help": "help", "next-need": "needs", "estop": "estop on", "quit": "quit", "filter": "task list --match", "messages": "audit list", "show-all": "audit list --all",
 	"tenants": "tenant list", "show-engines": "engine list", "palette": "help", "copy": "", "copy-row": "", "links": "", "alone": "", "suspend": "", "redraw": "", "back": "",
 	"approve": "answer", "deny": "answer", "abort": "answer", "edit": "answer", "always": "answer", "defer": "answer",
 	"pause": "agent pause", "create": "agent create", "invoke": "skill invoke", "follow": "agent log --follow", "pager": "agent log", "open": "task show",
