@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -60,7 +61,7 @@ func (u *user) sitAt(w, h int, cmd *exec.Cmd) *seat {
 		}
 	}()
 	u.t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // what it began has the terminal too
 		_ = s.cmd.Wait()
 		tty.Close()
 		<-s.done

@@ -86,7 +86,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			deny := func(reason string) {
 				s.press("i")
 				s.see(`approval . open`)
-				s.rests(400 * time.Millisecond) // a card is dead at first
+				s.see(`armed`) // a card is dead at first
 				s.press("x")
 				s.see(`Reason to deny`)
 				s.press(reason + enter)

@@ -26,7 +26,11 @@ func TestTheViewsOfADatabaseSayWhatTheCommandsSay(t *testing.T) {
 		if kind.noun == "audit" {
 			view = "swarmdeck_audit"
 		}
-		said := rows(t, u.ok(kind.noun, "list", "-o", "json", "--page-size", "100"))
+		args := []string{kind.noun, "list", "-o", "json", "--page-size", "100"}
+		if kind.noun == "audit" {
+			args = append(args, "--all")
+		}
+		said := rows(t, u.ok(args...))
 		told := rows(t, cluster.SQL(t, "views", "select row_to_json(v) from "+view+" v"))
 		expect.Must(t, len(said) != 0 && len(said) == len(told), "%s list has %d, the view %d", kind.noun, len(said), len(told))
 		byID := map[any]map[string]any{}

@@ -3,7 +3,6 @@ package story
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -115,13 +114,13 @@ func firstLine(text string) string {
 }
 
 // tests are commands that test.
-var tests = regexp.MustCompile(`\b(test|tests|pytest|tox|vet|check|jest|vitest|ctest|rspec)\b`)
+var tests = core.Pattern(`\b(test|tests|pytest|tox|vet|check|jest|vitest|ctest|rspec)\b`)
 
 // ran is a call with what came of it.
 func ran(call *dag.ToolCall, r *dag.ToolResult) Line {
 	text, command := argsOf(call)
 	l := Line{What: "ran", Text: text, Bad: r.Status != dag.CallOK, Exit: exitOf(r.Result)}
-	if command && tests.MatchString(text) {
+	if command && tests().MatchString(text) {
 		l.What = "tests"
 	}
 	if !command {

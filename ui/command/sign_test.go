@@ -104,7 +104,8 @@ func TestCriticalAnswersAreSignedAndVerifyElsewhere(t *testing.T) {
 		t.Errorf("%s", denied)
 	}
 	d.fails(1, "decision export "+id+" --out proof")
-	d.fails(1, "decision export "+str(d.objects("decision list")[len(d.objects("decision list"))-1]["decision_id"]))
+	all := d.objects("decision list")
+	d.fails(1, "decision export "+str(all[len(all)-1]["decision_id"]))
 	deltas := strings.TrimSpace(d.line("-o json audit reconcile"))
 	expect.True(t, !strings.Contains(deltas, "decision"), "%s", deltas)
 }

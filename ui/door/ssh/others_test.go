@@ -149,7 +149,7 @@ func TestADoorReachesTheEngineThatHasTheTenant(t *testing.T) {
 	_, _, err := owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Viewer, Keys: []operator.Key{public}})
 	expect.No(t, err)
 	code, _, errs = first.run(t, bob, "session create")
-	expect.True(t, code != 0 && strings.Contains(errs, "you are viewer"), "the role that the first door believes counts: exit %d, %s", code, errs)
+	expect.True(t, code != 0 && strings.Contains(errs, "those of viewer"), "the role that the first door believes counts: exit %d, %s", code, errs)
 	_, _, err = owner.eng.Operators.Put(ctx, admin, operator.Operator{TenantID: "t_acme", Name: "bob", Role: operator.Approver, Keys: []operator.Key{public}})
 	expect.No(t, err)
 	code, out, errs := first.run(t, bob, "swarmdeck session create -o json")
