@@ -86,7 +86,8 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			deny := func(reason string) {
 				s.press("i")
 				s.see(`approval . open`)
-				s.see(`armed`) // a card is dead at first
+				s.see(`waits for an answer`)
+				s.rests(time.Second) // a card is dead at first
 				s.press("x")
 				s.see(`Reason to deny`)
 				s.press(reason + enter)
