@@ -83,8 +83,8 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			there := u.atTerminal()
 			s := there.sit(80, 24, slices.Concat([]string{"--key", key}, way(u, d), []string{"-i", key}, options)...)
 			s.see(`1 needs? you`)
+			s.press("i")
 			deny := func(reason string) {
-				s.press("i")
 				s.see(`approval . open`)
 				s.see(`waits for an answer`)
 				s.rests(time.Second) // a card is dead at first
@@ -101,6 +101,7 @@ func TestAnAttachedCockpitSignsWhereItsOperatorSits(t *testing.T) {
 			s.press("yy")
 			s.press(`yes`)
 			s.see(`wants your signature`)
+			s.rests(time.Second) // keys that come together are none
 			s.press("n")
 			s.see(`not signed at the machine`)
 			open := u.ok("approval", "list", "--open")
