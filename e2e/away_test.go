@@ -48,15 +48,15 @@ func TestWhatItWroteIsWhatThePaperNamesAndGoesWithItsLines(t *testing.T) {
 	expect.Of(d.cmd.Process.Wait())(t)
 
 	// What lies there is named, and so is what any other run would write.
-	named := regexp.MustCompile(`FILE(\.[a-z.]+)`).FindAllStringSubmatch(paper, -1)
+	named := regexp.MustCompile(`FILE(\.[a-z.]+)|(?m:^  |, )([a-z]+/?)`).FindAllStringSubmatch(paper, -1)
 	isNamed := func(end string) bool {
-		return end == "" || slices.ContainsFunc(named, func(m []string) bool { return m[1] == end })
+		return end == "" || slices.ContainsFunc(named, func(m []string) bool { return m[1]+strings.TrimSuffix(m[2], "/") == end })
 	}
 	for _, entry := range expect.Of(os.ReadDir(filepath.Dir(u.data())))(t) {
 		end, ours := strings.CutPrefix(entry.Name(), filepath.Base(u.data()))
 		expect.True(t, ours && isNamed(end), "%s is not named", entry.Name())
 	}
-	suffix := regexp.MustCompile(`(?:need\.Data|\bat|\bdata|beside\(need\.Data\)) \+ "(\.[a-z.]+)"`)
+	suffix := regexp.MustCompile(`(?:need\.Data|\bat|\bdata|beside\(need\.Data\)) ?\+ ?"(?:\.run)?/?(\.?[a-z.]+)[/"]`)
 	found := 0
 	for _, file := range expect.Of(filepath.Glob("app/*.go"))(t) {
 		for _, m := range suffix.FindAllSubmatch(expect.Of(os.ReadFile(file))(t), -1) {

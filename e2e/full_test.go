@@ -170,8 +170,11 @@ func TestALineThatWaitsEndsOnAFullDisk(t *testing.T) {
 	u.ok("audit", "verify")
 
 	d := u.daemon()
+	waits := `{"argv":["sh","-c","until [ -e full ]; do sleep 0.1; done; seq 1 500000; sleep 60"]}`
+	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", waits, "-o", "json"), "task_id")
+	u.ok("task", "wait", id, "--status", "running")
 	defer u.full(d)()
-	id := field(u.ok("task", "dispatch", "--kind", "exec.run", "--input", fills, "-o", "json"), "task_id")
+	expect.No(t, os.WriteFile(filepath.Join(u.home, "full"), nil, 0o600))
 	var both sync.WaitGroup
 	both.Go(func() { ends(u, "task", "wait", id) })
 	both.Go(func() { ends(u, "task", "log", id, "--follow") })

@@ -81,5 +81,5 @@ func TestAFilterBeginsAnewAndFindsWhatRowsAreOf(t *testing.T) {
 	r.keys("/")
 	r.typeText("since:soon")
 	r.keys("enter")
-	r.has("allowed: a duration like")
+	r.has("allowed: a time like")
 }

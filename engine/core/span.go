@@ -21,5 +21,17 @@ func ParseSpan(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// ParsePast reads a time as RFC 3339 has it, or a duration before now.
+func ParsePast(now time.Time, text string) (time.Time, error) {
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC(), nil
+	}
+	d, err := ParseSpan(text)
+	if err != nil {
+		return time.Time{}, errors.New("allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m")
+	}
+	return now.Add(-d), nil
+}
+
 // Seconds rounds up, so that a limit below a second is still a limit.
 func Seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -127,16 +128,21 @@ func audited() []*Face {
 	}
 }
 
-// eventOf says what an event is about, and the short parts of its detail: digests, and what
-// is told elsewhere, are for -o json.
+// eventOf says what an event is about, how that is by it, and the short parts of its
+// detail: digests, and what is told elsewhere, are for -o json.
 func eventOf(e *audit.Event) string {
 	p, err := e.Data()
-	var detail map[string]any
 	if err != nil || p.Subject == "" {
 		return ""
 	}
-	_ = core.DecodeStored(p.Detail, &detail) // none, or no object, adds nothing
-	text := p.Subject + " " + core.ClipTo(p.ID, 40)
+	var state struct {
+		Status string `json:"status"`
+		State  string `json:"state"`
+	}
+	var detail map[string]any
+	_ = core.DecodeStored(p.State, &state) // what is none, or no object, adds nothing
+	_ = core.DecodeStored(p.Detail, &detail)
+	text := strings.TrimSpace(p.Subject + " " + core.ClipTo(p.ID, 40) + " " + state.Status + state.State)
 	for _, name := range slices.Sorted(maps.Keys(detail)) {
 		v := detail[name]
 		if of, is := v.(map[string]any); is {

@@ -228,7 +228,7 @@ func (s *teller) deed(e *audit.Event) {
 	case "task", "approval", "judge", "tool", "result", "step", "message", "subscription", "skill", "execution", "subagent":
 	default:
 		if s.q.Agent+s.q.Project == "" && e.Kind == core.Operator {
-			s.loose = append(s.loose, done(e, "", strings.ReplaceAll(e.EventType, ".", " ")+" "+p.ID, noun == "estop"))
+			s.loose = append(s.loose, done(e, "", strings.ReplaceAll(e.EventType, ".", " ")+" "+core.ClipTo(p.ID, 40), noun == "estop"))
 		}
 	}
 }

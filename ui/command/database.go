@@ -85,23 +85,29 @@ func (e *Env) pointTo(field, named string) error {
 	if DatabaseIn(path) == named {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf(field+": %w", err)
-	}
 	if _, err := os.Lstat(path); err == nil && DatabaseIn(path) == "" {
 		return core.Errorf(core.Conflict, field+": %s is in the way: it names no database", path).With("field", field)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".postgres-*") // readable by this user alone
-	if err != nil {
-		return fmt.Errorf(field+": %w", err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(named + "\n")
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path) // whoever reads it meanwhile sees one or the other
-	}
-	if err != nil {
+	if err := replaceFile(path, []byte(named+"\n")); err != nil {
 		return fmt.Errorf(field+": %w", err)
 	}
 	return nil
+}
+
+// replaceFile writes a file for this user alone, in a directory that is made: whoever reads
+// it meanwhile, and whatever ends the program, finds the old text or the new one.
+func replaceFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }

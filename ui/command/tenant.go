@@ -2,9 +2,7 @@ package command
 
 import (
 	"cmp"
-	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +43,7 @@ func (t *tree) tenantUse() *cobra.Command {
 				return err
 			}
 			of[cmp.Or(by.Proof, by.Name)] = c.by.Tenant
-			if err := errors.Join(os.MkdirAll(filepath.Dir(c.currentFile()), 0o700), os.WriteFile(c.currentFile(), core.MustEncode(of), 0o600)); err != nil {
+			if err := replaceFile(c.currentFile(), core.MustEncode(of)); err != nil {
 				return fileError("current", c.currentFile(), err)
 			}
 			return c.say(map[string]string{"tenant_id": c.by.Tenant}, "%s is your tenant here", c.by.Tenant)

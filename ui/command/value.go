@@ -108,12 +108,9 @@ func (c *call) instant(field, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return at.UTC(), nil
-	}
-	d, err := core.ParseSpan(text)
+	at, err := core.ParsePast(c.now(), text)
 	if err != nil {
-		return time.Time{}, usage(field, "--%s: %q is not allowed; allowed: a time like 2026-01-02T15:04:05Z or a duration like 15m", field, core.Clip(text))
+		return at, usage(field, "--%s: %q is not allowed; %v", field, core.Clip(text), err)
 	}
-	return c.now().Add(-d), nil
+	return at, nil
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -81,14 +80,7 @@ func (c *call) keep(all views) error {
 	if len(data) > maxViewFile {
 		return core.Errorf(core.InvalidInput, "%s would have %d bytes; allowed: at most %d", path, len(data), maxViewFile)
 	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
-	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := replaceFile(path, data); err != nil {
 		return fileError("views", path, err)
 	}
 	return nil

@@ -8,17 +8,13 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// Ago is the time that since:TEXT means: a time as RFC 3339 has it, or 15m for that
-// long ago.
-func Ago(now time.Time, text string) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	d, err := core.ParseSpan(text)
+// since is the time that since:TEXT means.
+func since(now time.Time, text string) (time.Time, error) {
+	at, err := core.ParsePast(now, text)
 	if err != nil {
-		return now, fmt.Errorf("filter since:%s: %w, or a time like 2026-01-02T15:04:05Z", text, err)
+		return at, fmt.Errorf("filter since:%s: %w", text, err)
 	}
-	return now.Add(-d), nil
+	return at, nil
 }
 
 // EngineFilter turns a filter line into one that the engine applies to a list
@@ -51,7 +47,7 @@ func EngineFilter(text string, now time.Time) (core.Filter, error) {
 			f.Task = value
 		case "since":
 			var err error
-			if f.Since, err = Ago(now, value); err != nil {
+			if f.Since, err = since(now, value); err != nil {
 				return f, err
 			}
 		default:

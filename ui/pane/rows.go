@@ -117,7 +117,7 @@ func (t *Table[T]) since(text string, now time.Time) (rest string, from time.Tim
 		if t.spec.Since == nil || !is || when == "" {
 			continue
 		}
-		if from, err = Ago(now, when); err != nil {
+		if from, err = since(now, when); err != nil {
 			return text, from, err
 		}
 		text = strings.Replace(text, word, "", 1)

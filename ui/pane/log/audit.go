@@ -11,7 +11,6 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
-	"swarmdeck/engine/operator"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -43,9 +42,6 @@ func NewAudit(of Audit) *List {
 		Cells: map[string]pane.Cell[audit.Event]{
 			"BY": func(env *pane.Env, e *audit.Event) (string, screen.Role) {
 				return e.Actor + " (" + string(e.Door) + ")", screen.Text
-			},
-			"WHAT": func(env *pane.Env, e *audit.Event) (string, screen.Role) {
-				return subject(e), screen.Text
 			},
 		},
 		ID:    func(e *audit.Event) string { return e.EventID },
@@ -81,30 +77,6 @@ func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
 // eventItem is an event as a thing under the cursor.
 func eventItem(e *audit.Event) pane.Item {
 	return pane.Item{Kind: "event", ID: e.EventID, Trace: e.TraceID}
-}
-
-// subject names what the event is about, and the state it was left in; or what
-// the event says of itself.
-func subject(e *audit.Event) string {
-	if text := operator.HeldIn(e); text != "" {
-		return text
-	}
-	var p struct {
-		Subject string `json:"subject"`
-		ID      string `json:"id"`
-		State   struct {
-			Status string `json:"status"`
-			State  string `json:"state"`
-		} `json:"state"`
-	}
-	if err := core.DecodeStored(e.Payload, &p); err != nil || p.Subject == "" {
-		return string(e.Payload[:min(len(e.Payload), 512)])
-	}
-	text := p.Subject + " " + p.ID
-	if s := p.State.Status + p.State.State; s != "" {
-		text += " " + s
-	}
-	return text
 }
 
 // NewEvent makes the sheet of one audit event.
