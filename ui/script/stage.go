@@ -261,6 +261,8 @@ func (r *run) wait(ctx context.Context, ts teller, bell <-chan struct{}, ready f
 		return done || err != nil
 	}
 	if r.stage != nil && !r.stage.Quit() {
+		// What was waited for is what a person should see.
+		defer func() { r.show.frame(r.stage.Model(), pressPause) }()
 		//nolint:errcheck // that time is up shows in done
 		r.stage.Await(ctx, func(m *ui.Model) bool {
 			r.show.frame(m, 0)
