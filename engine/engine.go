@@ -42,6 +42,7 @@ import (
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
 	"swarmdeck/engine/tree"
+	"swarmdeck/engine/trend"
 	"swarmdeck/engine/view"
 	"swarmdeck/engine/witness"
 	"swarmdeck/store"
@@ -128,6 +129,8 @@ type Engine struct {
 	Trees *tree.Trees
 	// Notices tell those who look at no screen.
 	Notices *notice.Notices
+	// Trends tell how it went over time.
+	Trends *trend.Trends
 	// Retention lets what is old leave.
 	Retention *retention.Service
 	// Witnesses hold checkpoints of the audit log elsewhere.
@@ -195,6 +198,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Audit = audit.New(opt.Store, audit.Options{
 		Clock: opt.Clock, NewTrace: opt.NewTrace, OnChange: e.world.changed, Trusted: e.trusted(),
 		Unread: func(tenant, noun string, err error) { e.Health.Report(tenant, noun, "", err) },
+	})
+	e.Trends = trend.New(trend.Options{
+		Ledger: e.Audit, Clock: opt.Clock, Health: e.Health, Tenants: opt.Store.Here, Away: e.Presence.Away,
+		Look: func(tenant string) (trend.Now, error) { return e.world.snapshot(tenant).Figures(e.Audit.Clock().Now()) },
 	})
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
@@ -401,7 +408,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	// The fleet and the bus outlive the swarm: tasks that end need them.
 	fleetCtx, stopFleet := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFleet()
-	failed := make(chan error, 12)
+	failed := make(chan error, 13)
 	run := func(name string, ctx context.Context, fn func(context.Context) error) {
 		if err := health.Caught(func() error { return fn(ctx) }); err != nil && !errors.Is(err, context.Canceled) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -417,6 +424,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	})
 	all.Go(func() { run("bus", fleetCtx, e.Bus.Run) })
 	all.Go(func() { run("retention", ctx, e.Retention.Run) })
+	all.Go(func() { run("trends", ctx, e.Trends.Run) })
 	all.Go(func() { run("witnesses", fleetCtx, e.Witnesses.Run) })
 	all.Go(func() {
 		run("hosts", context.WithoutCancel(ctx), func(ctx context.Context) error { return e.linkHosts(ctx, fleetOver) })

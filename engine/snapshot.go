@@ -62,6 +62,7 @@ func (w *world) changed(c core.Change) {
 		t.logRev++
 	case "tenant":
 		w.add(c.ID)
+		w.e.Trends.Made(c.ID)
 	default:
 		t.stale[c.Kind] = true
 	}

@@ -212,7 +212,7 @@ func TestALongOutputOpensOnlyWhileItIsWaitedFor(t *testing.T) {
 
 func TestEveryPaneCanBeChosen(t *testing.T) {
 	r := newRig(t, 80, 24)
-	r.keys("0")
+	r.keys("ctrl+p")
 	for _, name := range r.m.lists {
 		r.has(name)
 	}

@@ -24,6 +24,8 @@ func TestEachPaneLooksRight(t *testing.T) {
 		{"audit", "4"},
 		{"audit-all", "4 A"},
 		{"story", "1 ."},
+		{"overview", "0"},
+		{"overview-projects", "0 t b"},
 		{"decisions", "5"},
 		{"sessions", "6"},
 		{"messages", "1 p 7"},

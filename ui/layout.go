@@ -11,6 +11,7 @@ import (
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/pane/log"
+	"swarmdeck/ui/pane/overview"
 	"swarmdeck/ui/pane/record"
 	"swarmdeck/ui/pane/review"
 	"swarmdeck/ui/pane/skill"
@@ -37,7 +38,7 @@ func (ps *places) makePanes() {
 		ps.fleet, fleet.NewTasks(s.Tasks), ps.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
 		fleet.NewSessions(s.Sessions), ps.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
 		fleet.NewTenants(), fleet.NewEngines(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
-		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge), review.NewList(s.Works),
+		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge), review.NewList(s.Works), overview.New(s.Trends, s.Stories),
 
 		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(ps.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions), fleet.NewEngine(),
 		ps.card, gate.NewDecision(s.Judge), gate.NewPolicy(s.Judge), log.NewEvent(s.Audit), log.NewMessage(ps.notes),
@@ -106,7 +107,7 @@ func (ps *places) arrange() []placed {
 	if ps.w < wideW {
 		p.lead = p.base
 	}
-	if ps.single() {
+	if _, broad := ps.panes[p.base].(pane.Broad); ps.single() || broad && !opened {
 		return []placed{{ps.panes[p.lead], body, pane.Item{}, true}}
 	}
 	var below []string

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/ui/pane/fleet"
 	"swarmdeck/ui/pane/gate"
 	"swarmdeck/ui/pane/log"
+	"swarmdeck/ui/pane/overview"
 	"swarmdeck/ui/pane/record"
 	"swarmdeck/ui/pane/review"
 	"swarmdeck/ui/pane/skill"
@@ -45,6 +46,7 @@ type Services struct {
 	Forks     record.Forks
 	Comparer  record.Comparer
 	Stories   record.Storyteller
+	Trends    overview.Trends
 	Diffs     review.Source
 	Works     review.Work
 	// Coding names the coding agents that a line of the cockpit may add; "" for none.
@@ -55,7 +57,7 @@ type Services struct {
 func Of(e *engine.Engine) Services {
 	return Services{
 		View: e, Tasks: e.Tasks, Swarm: e.Swarm, Sessions: e.Swarm.Sessions, Fleet: e.Fleet, Terminals: e.Fleet, Files: e.Files, Judge: e.Judge,
-		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Stories: e, Diffs: diffs{e.Trees, e.Fleet, e.Judge, e},
+		Audit: e.Audit, Skills: e.Skills, Bus: e.Bus, CAD: e.CAD, DAG: e.DAG, Forks: e.Resources, Comparer: e, Stories: e, Trends: e.Trends, Diffs: diffs{e.Trees, e.Fleet, e.Judge, e},
 		Works: &reviews{
 			trees: e.Trees, tasks: e.Tasks, clock: core.SystemClock{}, seen: map[string]seen{},
 			turn: func(tenant, agent string) uint64 { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.AuditSeq },

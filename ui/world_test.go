@@ -24,6 +24,7 @@ import (
 	"swarmdeck/engine/story"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/trend"
 	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane/review"
 )
@@ -78,7 +79,7 @@ func (w *fakeWorld) services() Services {
 	return Services{
 		Coding: "claude, codex",
 		View:   w, Tasks: fakeTasks{w}, Swarm: w, Sessions: fakeSessions{w}, Fleet: fakeFleet{w}, Files: w, Judge: fakeJudge{w, w.rec.rulings},
-		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Stories: fakeStories{w}, Diffs: of,
+		Audit: fakeAudit{w}, Skills: fakeSkills{w}, Bus: fakeBus{w}, CAD: fakeCAD{w}, DAG: w.rec.DAG, Forks: w.rec.Forks, Comparer: w.rec.Comparer, Stories: fakeStories{w}, Trends: fakeStories{w}, Diffs: of,
 		Works: works,
 	}
 }
@@ -384,6 +385,21 @@ func (w fakeAudit) List(_ context.Context, _ string, f core.Filter) (core.Page[a
 
 func (w fakeAudit) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error) {
 	return w.List(ctx, tenant, f)
+}
+
+// Overview is of a busy span, in which nobody was here for an hour.
+func (w fakeStories) Overview(_ context.Context, tenant, span string) (trend.Overview, error) {
+	o := trend.Overview{TenantID: tenant, Over: span, At: start, Now: trend.Figures{Working: 2, Waiting: 1, Failing: 1, Queued: 3, Asking: 2, WaitS: 240}, AwaySince: start.Add(-time.Hour)}
+	for i := range int64(60) {
+		o.Points = append(o.Points, trend.Point{
+			Span: span, Figures: trend.Figures{Working: int(i % 9), Asking: int(i / 15), Queued: i * i % 17, WaitS: i}, Done: i % 3, Failed: i / 58, Tokens: i * 1000, CostUSD: float64(i) / 100,
+		})
+	}
+	for i, name := range []string{"scout", "scribe", "a-name-that-is-rather-long"} {
+		o.Agents = append(o.Agents, trend.Share{Spent: trend.Spent{Name: name, Project: "demo", Tasks: int64(9 - i), Tokens: int64(90000 >> i), CostUSD: 3.5 / float64(i+1)}, Working: i % 2, Waiting: (i + 1) % 2})
+	}
+	o.Projects = []trend.Share{{Spent: trend.Spent{Name: "demo", Tasks: 24, Tokens: 157500, CostUSD: 6.42}, Working: 1, Waiting: 2}}
+	return o, nil
 }
 
 // Story is of one turn, and of what a person did.

@@ -15,7 +15,7 @@ import (
 // All are the faces of what the engine keeps.
 func All() []*Face {
 	var all []*Face
-	for _, some := range []func() []*Face{tasks, agents, judged, audited, tenants, wall, messages, skills, cads, recorded, answers} {
+	for _, some := range []func() []*Face{tasks, agents, judged, audited, tenants, trends, wall, messages, skills, cads, recorded, answers} {
 		all = append(all, some()...)
 	}
 	return all

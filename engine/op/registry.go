@@ -18,6 +18,7 @@ func Nouns() []Noun {
 	return []Noun{
 		{Name: "run", About: "Run a command as a task", Ops: runs},
 		{Name: "status", About: "What needs you, what failed and who works", Ops: statuses},
+		{Name: "overview", About: "How it goes at a glance, and how it went", Ops: overviews},
 		{Name: "why", About: "Why something waits, failed or stands still", Ops: whys},
 		{Name: "story", About: "What happened since a time", Ops: stories},
 		{Name: "log", About: "What an agent or a task said", Ops: logs},

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/trend"
 )
 
 // Status is what a person wants to know first.
@@ -189,4 +190,35 @@ func upTo[T any](s *Status, member string, all []T, most int) []T {
 	}
 	s.More = append(s.More, member)
 	return all[:most]
+}
+
+func overviews() []*Op {
+	over, by := "hour", "agent"
+	return []*Op{define(Op{
+		Name: "overview", Short: "Say how it goes at a glance, and how it went over an hour, a day or a week", Effect: Reads,
+		Long: "Say who works, waits and fails, the queue, the questions and how long they waited, tokens and money, as a line for each\n" +
+			"over --over; and which agents or projects cost most. In the cockpit: key 0.",
+		Example: "overview\noverview --over week --by project\noverview -o json",
+		Params: []*Param{
+			flag(&over, "over", "a time in points: minutes of an hour, quarters of a day, hours of a week").enum("hour", "day", "week"),
+			flag(&by, "by", "whose work is listed").enum("agent", "project"),
+		},
+	}, func(ctx context.Context, c *Call) (Overview, error) {
+		o, err := c.Trends.Overview(ctx, c.By.Tenant, over)
+		return Overview{o, by}, err
+	})}
+}
+
+// Overview is one with whose work is listed.
+type Overview struct {
+	trend.Overview
+	By string `json:"by"`
+}
+
+// Shares are those that are listed.
+func (o *Overview) Shares() []trend.Share {
+	if o.By == "project" {
+		return o.Projects
+	}
+	return o.Agents
 }

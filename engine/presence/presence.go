@@ -64,6 +64,13 @@ func (b *Book) NobodySince(tenant string) time.Time {
 	return b.made
 }
 
+// Away is when the last visitor left before those came who are here, zero for never.
+func (b *Book) Away(tenant string) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left[tenant]
+}
+
 // Enter notes a visitor until Leave.
 func (b *Book) Enter(tenant string, v Visitor) *Stay {
 	b.mu.Lock()

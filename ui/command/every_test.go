@@ -186,6 +186,8 @@ func (w *walk) sessionsAndTasks() {
 	w.do("show " + id)
 	w.do("why " + id)
 	w.do("status")
+	w.text("overview --over day", "the last day:", "working ")
+	expect.Row(t, w.do("overview --by project"), "over", "hour", "by", "project")
 	w.text("status", "Working")
 	w.text("show "+id, id)
 	w.text("task log "+id, "one", "two")

@@ -44,6 +44,7 @@ func printers() []printer {
 		text(showBackup),
 		text(showHandover),
 		text(showStatus),
+		text(showOverview),
 		showWork,
 		text(showPatch),
 		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),

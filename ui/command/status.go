@@ -41,6 +41,22 @@ func showStatus(c *call, s op.Status) error {
 	})
 }
 
+// showOverview prints how it goes at a glance, a line a figure, and who cost most.
+func showOverview(c *call, o op.Overview) error {
+	return c.print(o, func(w io.Writer) error {
+		fmt.Fprintf(w, "%d working, %d waiting for you, %d failing, %d idle; the last %s:\n", o.Now.Working, o.Now.Waiting, o.Now.Failing, o.Now.Idle, o.Over)
+		for _, l := range face.TrendLines(&o.Overview, 60, c.g.ASCII) {
+			fmt.Fprintf(w, "%-10s %s %s\n", l.Name, l.Chart, l.Text)
+		}
+		fmt.Fprintln(w)
+		c.table(w, nil, o.Shares())
+		if !o.AwaySince.IsZero() {
+			fmt.Fprintf(w, "\nWhat happened since the last cockpit was closed: swarmdeck story --since %s\n", o.AwaySince.Format(time.RFC3339))
+		}
+		return nil
+	})
+}
+
 // summary prints what a record is, why it is so and what is next; of a task and an agent
 // in a person's words. All that is kept of it comes with -o wide.
 func summary(c *call, o *op.Op, out any) (bool, error) {

@@ -83,7 +83,6 @@ func (t *tree) sections() []section {
 			{"run", t.of("run")},
 			{"add", t.add},
 			{"status", t.of("status")},
-			{"story", t.of("story")},
 			{"task", t.of("task")},
 			{"agent", t.of("agent", t.agentAttach)},
 			{"approval", t.of("approval")},
@@ -93,6 +92,8 @@ func (t *tree) sections() []section {
 			{"serve", t.serve},
 		}},
 		{"Work", []top{
+			{"overview", t.of("overview")},
+			{"story", t.of("story")},
 			{"tell", t.of("tell")},
 			{"show", t.of("show")},
 			{"why", t.of("why")},

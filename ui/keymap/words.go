@@ -10,7 +10,7 @@ func Words() Vocabulary {
 			"decisions", "decision", "messages", "message",
 			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "dead", "subscriptions",
 			"cad-agents", "cad-agent", "workspaces", "workspace", "workflows", "workflow", "conflicts", "conflict", "solid",
-			"timeline", "story", "record", "lineage", "compare", "policies", "policy", "diff", "reviews", "review", "terminal", "terminal-typing",
+			"overview", "timeline", "story", "record", "lineage", "compare", "policies", "policy", "diff", "reviews", "review", "terminal", "terminal-typing",
 		},
 		Actions: []string{
 			"up", "down", "left", "right", "top", "bottom", "half-up", "half-down", "page-up", "page-down", "open", "back", "quit",
@@ -21,7 +21,7 @@ func Words() Vocabulary {
 			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions", "show-engines",
 			"show-cad-agents", "show-workspaces", "show-workflows", "show-conflicts", "view", "view-front", "view-top", "view-right", "view-iso",
 			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "mode", "next-part",
-			"timeline", "story", "since", "work", "review", "swap", "show-reviews", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",
+			"show-overview", "span", "by", "timeline", "story", "since", "work", "review", "swap", "show-reviews", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",
 			"next-hunk", "prev-hunk", "next-file", "prev-file", "side-by-side", "files", "range", "viewed", "arguments", "terminal", "type", "detach", "edit-file",
 		},
 	}

@@ -102,7 +102,8 @@ type Wanter interface {
 	Want(env Env, h int) (least, all int)
 }
 
-// Broad is a sheet that has the whole width of the screen once it is opened.
+// Broad is a pane that has the whole screen: a list while nothing of it is open, a sheet
+// once it is.
 type Broad interface{ Broad() }
 
 // Env is what a pane may know at one moment. Snap is never nil.

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	agents "swarmdeck/engine/fleet"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/task"
@@ -281,7 +282,7 @@ func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role))
 	set(colTask, task, taskRole)
 	set(colAge, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	set(colContext, pane.Context(a.Context), screen.Dim)
-	set(colTokens, pane.Tokens(a.Usage.Tokens), screen.Dim)
+	set(colTokens, face.Tokens(a.Usage.Tokens), screen.Dim)
 	set(colCost, pane.Cost(a.Usage.CostUSD), screen.Dim)
 	text, role := p.why(env, a)
 	profile, how := pane.Profile(a.Profile)

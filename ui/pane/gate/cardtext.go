@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/engine/judge"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -265,7 +266,7 @@ func around(env *pane.Env, of *judge.Around, t *pane.Paras) {
 }
 
 func spent(s *judge.Spent) string {
-	tokens := pane.Tokens(s.Tokens)
+	tokens := face.Tokens(s.Tokens)
 	if tokens != "" {
 		tokens += " tokens"
 	}
