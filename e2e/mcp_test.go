@@ -58,7 +58,7 @@ func TestTheInspectorUsesTheProgram(t *testing.T) {
 	var all []string
 	for _, era := range []string{"legacy", "auto", "modern"} {
 		code, printed := inspector.Run(append(slices.Clone(stdio), "--protocol-era", era, "--method", "tools/list")...)
-		if names := listed(t, printed); code != 0 || len(names) != 38 || all != nil && !slices.Equal(names, all) {
+		if names := listed(t, printed); code != 0 || len(names) != 39 || all != nil && !slices.Equal(names, all) {
 			t.Errorf("%s over stdio: exit code %d, %v", era, code, names)
 		} else {
 			all = names

@@ -17,7 +17,7 @@ import (
 // servers are the processes of an engine's MCP servers, by /proc.
 func (u *user) servers() (pids []int) {
 	names, _ := filepath.Glob("/proc/[0-9]*/environ")
-	mark := cell.Marker + "=" + socket.Instance(u.data()) + "/mcp-"
+	mark := cell.Marker + "=" + socket.Instance(u.data()+".run") + "/mcp-"
 	for _, name := range names {
 		environ, err := os.ReadFile(name) // gone meanwhile, or another user's
 		if err != nil || !strings.Contains("\x00"+string(environ), "\x00"+mark) {

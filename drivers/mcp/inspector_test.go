@@ -49,6 +49,7 @@ var goodCalls = []goodCall{
 	{tool: "list_tasks", args: []string{"kind=exec.run"}, want: `"total_count":1`},
 	{tool: "show_task", args: []string{"task_id=$task_id"}, want: `"argv":["sleep","60"]`},
 	{tool: "why_task", args: []string{"task_id=$task_id"}, want: `"task_id":"$task_id"`},
+	{tool: "tell_story", args: []string{"agent_name=Sony", "page_size=5"}, want: `"what":"turn"`},
 	{tool: "cancel_task", args: []string{"task_id=$task_id", "reason=enough"}, want: `cancelled task`},
 	{tool: "list_approvals", args: []string{"status=approved"}, want: `"tool":"cancel_task"`, keep: "approval_id"},
 	{tool: "show_approval", args: []string{"approval_id=$approval_id"}, want: `"answered_by":"olga"`},
