@@ -24,6 +24,7 @@ type places struct {
 	notes   *log.Messages
 	place   placement
 	visited visited
+	pointer pointer
 }
 
 // focused is the pane that has the keys; nil on a screen that is too small.
@@ -75,13 +76,20 @@ func (ps *places) cycle(step int) {
 	if at < 0 || len(shown) < 2 {
 		return
 	}
-	next := shown[(at+step+len(shown))%len(shown)]
-	ps.place.open = nil
-	if next.pane.Kind() == pane.Sheet {
-		ps.place.open = []pane.Item{next.item}
+	ps.focusOn(shown[(at+step+len(shown))%len(shown)])
+}
+
+// focusOn gives a pane that is shown the keys.
+func (ps *places) focusOn(pl placed) {
+	if pl.focused {
 		return
 	}
-	ps.place.lead = next.pane.Name()
+	ps.place.open = nil
+	if pl.pane.Kind() == pane.Sheet {
+		ps.place.open = []pane.Item{pl.item}
+		return
+	}
+	ps.place.lead = pl.pane.Name()
 }
 
 // openItem opens the thing under the cursor.

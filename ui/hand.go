@@ -35,31 +35,6 @@ func (m *Model) handKey(h pane.Hand, k tea.KeyPressMsg) tea.Cmd {
 	return m.track(h.Press(m.env(), k))
 }
 
-// pointed reports whether a pane is shown that takes the mouse.
-func (d *dialog) pointed() bool {
-	for _, pl := range d.place.shown {
-		if _, is := pl.pane.(pane.Pointed); is {
-			return !d.over.open() && !d.small()
-		}
-	}
-	return false
-}
-
-// mouse gives what the mouse did to the pane that it stands on.
-func (d *dialog) mouse(msg tea.MouseMsg) tea.Cmd {
-	if !d.pointed() {
-		return nil
-	}
-	at := msg.Mouse()
-	for _, pl := range d.place.shown {
-		in := pl.rect.Inset(1)
-		if p, is := pl.pane.(pane.Pointed); is && in.Contains(at.X, at.Y) {
-			return d.track(p.Mouse(d.env(), msg, at.X-in.X, at.Y-in.Y))
-		}
-	}
-	return nil
-}
-
 // openTerminal opens the terminal of the selected agent.
 func (d *dialog) openTerminal() tea.Cmd {
 	if p := d.focused(); p != nil {

@@ -83,7 +83,9 @@ func (m *Model) header(c *screen.Canvas) {
 	right := w
 	if n := len(m.queue()); n > 0 {
 		text := fmt.Sprintf(" %s %d need you%s ", screen.Waiting.Glyph(c.Glyphs()), n, m.shortest())
+		end := right
 		right = m.headRight(c, right, screen.HeaderHot, text)
+		m.pointer.keys = append(m.pointer.keys, spot{screen.Rect{X: right, W: end - right, H: 1}, m.keysOf("next-need")})
 	}
 	if len(m.snap.Troubles) > 0 {
 		t := m.snap.Troubles[0]

@@ -165,6 +165,9 @@ const pageW = 62
 // at least, and a sheet that is open a half. One that wants more has what leaves the list
 // a third.
 func (ps *places) listWidth(list, sheet pane.Pane, body screen.Rect) int {
+	if w := ps.pointer.widths[list.Name()]; w > 0 {
+		return min(w, body.W-leastSplit)
+	}
 	third, part := body.W/3, body.W/3
 	if len(ps.place.open) > 0 {
 		part = body.W / 2
@@ -178,6 +181,9 @@ func (ps *places) listWidth(list, sheet pane.Pane, body screen.Rect) int {
 // share is the first one's part of the width of two lists: neither is cut beside cells
 // that the other has no use for.
 func (ps *places) share(first, second pane.Pane, of screen.Rect) int {
+	if w := ps.pointer.widths[first.Name()]; w > 0 {
+		return min(w, of.W-leastSplit)
+	}
 	_, a := ps.want(first, of.H)
 	_, b := ps.want(second, of.H)
 	half := of.W / 2

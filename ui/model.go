@@ -93,6 +93,7 @@ func New(opt Options) *Model {
 		m.canvas.SetGlyphs(screen.ASCII())
 	}
 	m.makePanes()
+	m.pointer = pointer{off: opt.Remote, widths: map[string]int{}} // a link may be slow
 	m.place = placement{base: fleet.Name, lead: fleet.Name, bound: map[string]pane.Item{}}
 	if opt.Open.ID != "" {
 		m.place.open = []pane.Item{opt.Open}

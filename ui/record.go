@@ -53,6 +53,21 @@ func (r *recorder) paste(text string, now time.Time) {
 	r.add("paste " + scriptQuote(text))
 }
 
+// mouse takes a click or a step of the wheel.
+func (r *recorder) mouse(msg tea.MouseMsg, now time.Time) {
+	word, at := "", msg.Mouse()
+	switch msg.(type) {
+	case tea.MouseClickMsg:
+		word = "click"
+	case tea.MouseWheelMsg:
+		word = map[tea.MouseButton]string{tea.MouseWheelUp: "wheel up", tea.MouseWheelDown: "wheel down"}[at.Button]
+	}
+	if word != "" {
+		r.gap(now)
+		r.add(fmt.Sprintf("%s %d,%d", word, at.Y+1, at.X+1))
+	}
+}
+
 func (r *recorder) resize(w, h int, now time.Time) {
 	if w == r.w && h == r.h {
 		return

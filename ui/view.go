@@ -32,7 +32,7 @@ func (m *Model) view() tea.View {
 	// Terminals that can tell repeats and releases apart are asked to.
 	v.KeyboardEnhancements.ReportEventTypes = true
 	c := m.Frame()
-	if m.pointed() { // elsewhere the mouse selects text
+	if !m.pointer.off || m.pointed() { // else the terminal selects text with it
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	if m.content == "" {
@@ -70,6 +70,7 @@ func (m *Model) Frame() *screen.Canvas {
 		return c
 	}
 	c.TellLinks(m.opt.Links)
+	m.pointer.keys = m.pointer.keys[:0]
 	m.header(c)
 	env := m.env()
 	for _, pl := range m.place.shown {
@@ -96,8 +97,11 @@ func (m *Model) footer(c *screen.Canvas) {
 		if x+term.Width(key)+1+term.Width(text) > w {
 			return // a shorter one may fit
 		}
+		from := x
 		x = c.Text(x, y, screen.FooterKey, key)
-		x = c.Text(x+1, y, screen.Footer, text) + 2
+		x = c.Text(x+1, y, screen.Footer, text)
+		m.pointer.keys = append(m.pointer.keys, spot{screen.Rect{X: from, Y: y, W: x - from, H: 1}, strings.Fields(key)})
+		x += 2
 	}
 	if keys := m.keys.Pending(); len(keys) > 0 && m.now.Sub(m.guard.lastAt) <= sequenceGap {
 		x = c.Text(x, y, screen.Warn, keys.String()) + 2

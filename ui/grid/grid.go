@@ -136,6 +136,17 @@ func (g *Grid) Select(id string) bool {
 	return true
 }
 
+// Aim selects the row that Draw has put into line y, its titles being line 0; false where
+// none is.
+func (g *Grid) Aim(y int) bool {
+	g.sync()
+	if i := g.top + y - 1; y > 0 && y <= g.page && i < g.Len() {
+		g.place(i)
+		return true
+	}
+	return false
+}
+
 // Move moves the selection by n rows, as far as there are rows, and tells
 // whether it moved.
 func (g *Grid) Move(n int) bool {

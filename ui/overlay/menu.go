@@ -24,10 +24,17 @@ type Menu struct {
 	Items []Item
 
 	at, top int
+	in      screen.Rect // where it was drawn
 }
 
 // Update answers Pick with the item's ID, or Close.
 func (m *Menu) Update(msg tea.Msg) Action {
+	if click, is := msg.(tea.MouseClickMsg); is && click.Button == tea.MouseLeft && m.in.Contains(click.X, click.Y) {
+		if i := m.top + click.Y - m.in.Y; i < len(m.Items) {
+			m.at = i
+			return m.pick(i)
+		}
+	}
 	k, ok := msg.(tea.KeyPressMsg)
 	if !ok {
 		return Action{}
@@ -72,6 +79,7 @@ func (m *Menu) pick(i int) Action {
 // Draw draws the choices in sight.
 func (m *Menu) Draw(c *screen.Canvas) {
 	in := box(c, 60, len(m.Items)+2, m.Title)
+	m.in = in
 	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
 	m.top = window(m.top, m.at, in.H, len(m.Items))
 	for i := 0; i < in.H && m.top+i < len(m.Items); i++ {

@@ -142,7 +142,7 @@ func (s *Stack) Update(msg tea.Msg, now time.Time) (cmd tea.Cmd, taken bool) {
 	}
 	top := s.open[len(s.open)-1]
 	switch msg.(type) {
-	case tea.KeyPressMsg, tea.PasteMsg:
+	case tea.KeyPressMsg, tea.PasteMsg, tea.MouseClickMsg:
 		if now.Before(top.dead) {
 			return nil, true
 		}

@@ -20,6 +20,12 @@ type Pointed interface {
 	Mouse(env Env, msg tea.MouseMsg, x, y int) tea.Cmd
 }
 
+// Aimed is a list that the mouse points into.
+type Aimed interface {
+	// Aim selects the row that is drawn in line y of the pane; false where none is.
+	Aim(y int) bool
+}
+
 // Follower is a pane that follows something which rings no bell of the engine.
 type Follower interface {
 	// Follow is called after each update, with whether the pane is on the screen. Its

@@ -260,6 +260,9 @@ func (t *Table[T]) line(row *T) string {
 	return text
 }
 
+// Aim implements Aimed.
+func (t *Table[T]) Aim(y int) bool { return t.grid.Aim(y) }
+
 // Position is the number of the row under the cursor, -1 for none: the root
 // watches it to know when rows moved.
 func (t *Table[T]) Position() int { return t.grid.Index() }

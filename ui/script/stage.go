@@ -200,10 +200,8 @@ func (r *run) cell(ts teller, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: cell ROW,COL role=NAME")
 	}
-	row, col, ok := strings.Cut(args[0], ",")
-	y, errY := strconv.Atoi(row)
-	x, errX := strconv.Atoi(col)
-	if !ok || errY != nil || errX != nil {
+	y, x, ok := rowCol(args[0])
+	if !ok {
 		ts.Fatalf("cell: %q is not allowed; allowed: ROW,COL from 1,1", args[0])
 	}
 	text, role, ok := r.on(ts).frame().At(x-1, y-1)

@@ -45,6 +45,9 @@ func (r *run) acts() map[string]act {
 		"type":    only(r.typeText),
 		"paste":   only(r.paste),
 		"resize":  only(r.resize),
+		"click":   only(r.click),
+		"drag":    only(r.drag),
+		"wheel":   only(r.wheel),
 		"await":   only(r.await),
 		"screen":  r.screen,
 		"cell":    r.cell,
@@ -81,7 +84,7 @@ func (r *run) words() map[string]word {
 			r.act(ts, name, false, args)
 		})
 	}
-	for _, name := range []string{"key", "type", "paste", "resize"} {
+	for _, name := range []string{"key", "type", "paste", "resize", "click", "drag", "wheel"} {
 		all[name] = positive(name, func(ts *testscript.TestScript, args []string) { r.act(ts, name, false, args) })
 	}
 	for _, name := range []string{"screen", "cell"} {

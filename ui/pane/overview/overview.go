@@ -44,6 +44,7 @@ type Overview struct {
 	got      read
 	err      error
 	at       time.Time // when it was read
+	top      int       // the line of the list's titles, as it was drawn
 }
 
 // read is what was read.
@@ -150,7 +151,8 @@ func (p *Overview) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 		c.TextIn(0, 0, w, screen.Bad, p.err.Error())
 		return
 	}
-	_, rest := c.Bounds().SplitTop(p.head(c, env, h-4))
+	p.top = p.head(c, env, h-4)
+	_, rest := c.Bounds().SplitTop(p.top)
 	if n := len(p.got.away); n > 0 && rest.H >= n+8 {
 		var below screen.Rect
 		rest, below = rest.SplitBottom(n + 2)
@@ -158,6 +160,9 @@ func (p *Overview) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	}
 	p.Table.Draw(c.Sub(rest), env, focused)
 }
+
+// Aim implements pane.Aimed.
+func (p *Overview) Aim(y int) bool { return p.Table.Aim(y - p.top) }
 
 // head draws the figures in at most so many lines, and says how many it took with the
 // empty one below.
