@@ -33,6 +33,8 @@ func tasks() []*Face {
 						return string(t.Status) + " (" + t.Waiting + ")"
 					case t.Paused && !t.Status.Terminal():
 						return string(t.Status) + " (paused)"
+					case t.RetriedAs != "":
+						return string(t.Status) + " (retried)"
 					}
 					return string(t.Status)
 				},

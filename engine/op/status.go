@@ -148,7 +148,7 @@ func (s *Status) failed(ctx context.Context, c *Call) error {
 			return err
 		}
 		for i := range page.Items {
-			if t := &page.Items[i]; c.Now.Sub(t.CompletedAt) < failedSince {
+			if t := &page.Items[i]; t.RetriedAs == "" && c.Now.Sub(t.CompletedAt) < failedSince {
 				s.Failed = append(s.Failed, Failure{TaskID: t.TaskID, Title: t.Title, Agent: t.Agent, Status: t.Status, CompletedAt: t.CompletedAt})
 			}
 		}

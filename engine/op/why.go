@@ -81,6 +81,7 @@ var nextOf = map[string][]string{
 	"capacity":   {"task list --status running"},
 	"lease":      {"task show ID"},
 	"backoff":    {"log ID", "task cancel ID"},
+	"retried":    {"why @", "log ID"},
 	"":           {"log ID"},
 }
 
@@ -90,7 +91,7 @@ func taskCause(r swarm.Reason) Cause {
 	switch {
 	case r.Status == task.Succeeded:
 		next = []string{"result show ID"}
-	case r.Status.Terminal():
+	case r.Status.Terminal() && r.Kind != "retried":
 		switch next = []string{"task retry ID", "log ID"}; {
 		case r.Ref == "tenant" || strings.Contains(r.Ref, ":"): // a budget
 			next = []string{"budget set @ --tokens N", "task retry ID"}

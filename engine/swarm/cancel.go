@@ -127,6 +127,9 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task
 	if !t.Status.Terminal() || t.Status == task.Succeeded {
 		return task.Task{}, core.Errorf(core.Conflict, "task %s is %s: only one that failed, was blocked, cancelled or timed out can be retried", id, t.Status).With("field", "status")
 	}
+	if t.RetriedAs != "" {
+		return task.Task{}, retried(&t)
+	}
 	if core.IsErased(t.Input) {
 		return task.Task{}, core.Errorf(core.Conflict, "task %s: its input was erased", id).With("field", "input")
 	}
@@ -140,11 +143,27 @@ func (s *Swarm) Retry(ctx context.Context, by core.Caller, id string) (task.Task
 			d.Input, d.Agent = r.Renew(t.Input), ""
 		}
 	}
+	d.Also = func(tx *audit.Tx, made *task.Task) error {
+		old, err := s.tasks.In(tx, id)
+		if err == nil && old.RetriedAs != "" { // by somebody else, meanwhile
+			err = retried(&old)
+		}
+		if err != nil {
+			return err
+		}
+		old.RetriedAs = made.TaskID
+		return s.tasks.Note(tx, &old, "task.retried")
+	}
 	made, err := s.Dispatch(ctx, by, d)
 	if err != nil {
 		return task.Task{}, fmt.Errorf("retry task %s: %w", id, err)
 	}
 	return made, nil
+}
+
+// retried says that a task is not tried again twice.
+func retried(t *task.Task) error {
+	return core.Errorf(core.Conflict, "task %s was retried as %s: retry that one", t.TaskID, t.RetriedAs).With("field", "retried_as")
 }
 
 // PauseTask stops the work of a running task; it is acknowledged when Why

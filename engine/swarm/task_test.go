@@ -3,6 +3,7 @@ package swarm_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -153,6 +154,13 @@ func TestNotRetryableAndOneAttemptFailAtOnce(t *testing.T) {
 	}
 	again, err := r.swarm.Retry(t.Context(), alice, a.TaskID)
 	expect.True(t, err == nil && again.RetryOf == a.TaskID && again.TraceID == a.TraceID && again.TaskID != a.TaskID, "retry: %+v %v", again, err)
+	expect.Is(t, r.task(a.TaskID).RetriedAs, again.TaskID, "the first says by which")
+	_, err = r.swarm.Retry(t.Context(), alice, a.TaskID)
+	expect.True(t, hasCode(err, core.Conflict) && strings.Contains(err.Error(), again.TaskID), "once more: %v", err)
+	why, err := r.swarm.Why(t.Context(), acme, a.TaskID)
+	expect.True(t, err == nil && why.Kind == "retried" && why.Ref == again.TaskID, "why: %+v %v", why, err)
+	head, err := r.tasks.Urgent(t.Context(), acme, nil)
+	expect.True(t, err == nil && !slices.Contains(head, task.Seq(a.TaskID)) && slices.Contains(head, task.Seq(b.TaskID)), "those that need somebody: %v %v", head, err)
 	r.whole()
 }
 

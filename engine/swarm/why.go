@@ -15,7 +15,7 @@ import (
 )
 
 // Reason says why a task waits. Kind is one of gate, lease, pause, budget,
-// capacity, dependency, backoff, estop, session, or "" when it does not wait.
+// capacity, dependency, backoff, estop, session, retried, or "" when it does not wait.
 type Reason struct {
 	TaskID string      `json:"task_id,omitempty"`
 	Status task.Status `json:"status"`
@@ -54,7 +54,11 @@ func (s *slotting) why(ctx context.Context, t *task.Task) Reason {
 		return r
 	}
 	if t.Status.Terminal() {
-		return s.whyEnded(ctx, t, set)
+		r = s.whyEnded(ctx, t, set)
+		if t.RetriedAs != "" {
+			r.Kind, r.Ref, r.Text = "retried", t.RetriedAs, r.Text+"; it was retried as "+t.RetriedAs
+		}
+		return r
 	}
 	if t.Waiting != "" {
 		return set("gate", t.ApprovalID, "a person must answer approval %s", t.ApprovalID)

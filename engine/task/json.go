@@ -49,6 +49,7 @@ func (t *Task) appendJSON(b []byte) []byte {
 	o.Flag("paused", t.Paused)
 	o.Flag("cancel_requested", t.CancelRequested)
 	o.Optional("retry_of", t.RetryOf)
+	o.Optional("retried_as", t.RetriedAs)
 	o.Optional("intent", t.Intent)
 	o.Optional("created_by", t.CreatedBy)
 	o.Optional("created_kind", string(t.CreatedKind))

@@ -90,6 +90,7 @@ type Task struct {
 	Paused          bool           `json:"paused,omitzero"`       // stopped by an operator
 	CancelRequested bool           `json:"cancel_requested,omitzero"`
 	RetryOf         string         `json:"retry_of,omitempty"`
+	RetriedAs       string         `json:"retried_as,omitempty"` // the task that was made to try it again
 	Intent          string         `json:"intent,omitempty"`
 	CreatedBy       string         `json:"created_by,omitempty"`
 	CreatedKind     core.ActorKind `json:"created_kind,omitempty"`

@@ -15,8 +15,8 @@ import (
 const mostUrgent = 200
 
 // Urgent are the numbers of the tasks that a list by need begins with: those that wait
-// for a person, whose ids are given in their order; then the newest that failed, that
-// run and that are queued, at most 200 of each. All others are over, or stand behind
+// for a person, whose ids are given in their order; then the newest that failed and
+// were not tried again, that run and that are queued, at most 200 of each. All others are over, or stand behind
 // those in the queue.
 func (b *Table) Urgent(ctx context.Context, tenant string, waiting []string) (head []uint64, err error) {
 	for _, id := range waiting[:min(len(waiting), mostUrgent)] {
@@ -33,7 +33,12 @@ func (b *Table) Urgent(ctx context.Context, tenant string, waiting []string) (he
 			failed = append(failed, seqs...)
 		}
 		slices.SortFunc(failed, func(a, b uint64) int { return cmp.Compare(b, a) })
-		head = append(head, failed[:min(len(failed), mostUrgent)]...)
+		for _, seq := range failed[:min(len(failed), mostUrgent)] {
+			var t Task
+			if b.Load(tx, seq, &t) != nil || t.RetriedAs == "" { // one that can't be read needs somebody too
+				head = append(head, seq)
+			}
+		}
 		for _, st := range []Status{Running, Queued} {
 			seqs, err := newestOf(tx, st)
 			if err != nil {

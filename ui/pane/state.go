@@ -41,6 +41,8 @@ func Frozen(stop *estop.State, task, agent string) bool {
 // TaskState is the task's status, or what it waits for.
 func TaskState(env *Env, t *task.Task) State {
 	switch {
+	case t.RetriedAs != "":
+		return State{screen.StateOf(string(task.Cancelled)), "retried"}
 	case t.Status.Terminal():
 	case t.Status == task.Running && Frozen(&env.Snap.EStop, t.TaskID, t.Agent):
 		return State{screen.Paused, "frozen"}

@@ -16,6 +16,7 @@ import (
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
+	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -217,6 +218,8 @@ func (p *TaskList) why(env *pane.Env, t *task.Task) (string, screen.Role) {
 	switch {
 	case t.Waiting != "" && !t.Status.Terminal():
 		return "asks: " + pane.Asked(env, t.ApprovalID), screen.Warn
+	case t.RetriedAs != "":
+		return "retried as " + grid.Ending(t.RetriedAs), screen.Dim
 	case failed(t):
 		return p.causes.of(t.TaskID), screen.Bad
 	}
