@@ -87,6 +87,8 @@ const (
 	Underline
 	Reverse
 	Conceal
+	Blink
+	Strike
 )
 
 // Color is a colour: the default (the zero value), one of 256, or a true colour.

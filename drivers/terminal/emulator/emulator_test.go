@@ -37,6 +37,17 @@ func TestAPictureIsWhatAProgramDraws(t *testing.T) {
 	}
 }
 
+func TestAStyleLastsUntilItIsTakenBack(t *testing.T) {
+	all := terminal.Bold | terminal.Faint | terminal.Italic | terminal.Underline | terminal.Blink | terminal.Reverse | terminal.Conceal | terminal.Strike
+	for sgr, want := range map[string]terminal.Attrs{
+		"1;2;3;4;5;7;8;9": all, "1;2;3;4;5;7;8;9;22;24": all &^ (terminal.Bold | terminal.Faint | terminal.Underline), "5;9;25": terminal.Strike, "5;9;29": terminal.Blink,
+		"4:3": terminal.Underline, "4:3;4:0": 0, "21": terminal.Underline, "9;3;0": 0, "6;10;26": 0,
+	} {
+		_, s := screen(t, 20, 5, "\x1b["+sgr+"mx")
+		expect.Is(t, s.Lines[0][0].Style.Attrs, want, sgr)
+	}
+}
+
 func TestLinesThatLeaveTheScreenAreKeptUpToABound(t *testing.T) {
 	e, _ := screen(t, 20, 5)
 	var all strings.Builder
@@ -216,12 +227,29 @@ func TestAHostileProgramLeavesAScreenThatIsWell(t *testing.T) {
 	}
 }
 
-func BenchmarkAScreenful(b *testing.B) {
-	e := New(terminal.Size{Cols: 120, Rows: 40}, 0, Signals{})
-	page := []byte(strings.Repeat("\x1b[32mfile\x1b[m some words of a line that a program writes\r\n", 40))
-	b.SetBytes(int64(len(page)))
-	for b.Loop() {
-		_, _ = e.Write(page)
-		e.Screen(0, 0)
+// What programs write most: a build's log, an editor that draws its whole screen, one
+// that scrolls a part of it, and a line that is typed. The screen is looked at after each.
+func BenchmarkPrograms(b *testing.B) {
+	var log, page strings.Builder
+	for i := range 100 {
+		fmt.Fprintf(&log, "\x1b[2m%08d\x1b[m \x1b[1;32mok\x1b[m  \x1b[38;5;39mengine/judge\x1b[m\t%d.%03ds  coverage: \x1b[33m%d%%\x1b[m of statements\r\n", i, i%9, i, i)
+	}
+	for y := range 50 {
+		fmt.Fprintf(&page, "\x1b[%d;1H\x1b[38;5;130m%4d \x1b[m%s\x1b[K", y+1, y, strings.Repeat("\x1b[38;2;200;100;50mfunc\x1b[39m name\x1b[35m(\x1b[m", 18))
+	}
+	for _, p := range []struct{ name, said string }{
+		{"log", log.String()},
+		{"repaint", page.String()},
+		{"scroll", strings.Repeat("\x1b[1;49r\x1b[49;1H\nthe next line of a file \x1b[32mwith a colour\x1b[m\x1b[r\x1b[50;1H12,1", 10)},
+		{"typing", "\rls\x1b[K -la\b\b\x1b[K"},
+	} {
+		b.Run(p.name, func(b *testing.B) {
+			e, _ := screen(b, 200, 50)
+			b.SetBytes(int64(len(p.said)))
+			for b.Loop() {
+				_, _ = e.Write([]byte(p.said))
+				e.Screen(0, 0)
+			}
+		})
 	}
 }

@@ -48,6 +48,9 @@ func TestACharacterThatDoesNotFitSpoilsNoOther(t *testing.T) {
 		"ab\x1b[1\r;3Hc":              "abc", // a control within a sequence, which goes on
 		"a\u202eb\u200bc":             "abc",
 		"👩\u200d👩\u200d👧x":            "👩\u200d👩\u200d👧x",
+		"🇩🇪\x1b[3Gx🇫":                 "🇩🇪x🇫", // a flag takes two places, and so does half of one
+		"👍🏽\x1b[3Gx":                  "👍🏽x",
+		"ที่\x1b[2Gน\u0E33\x1b[4Gx":   "ที่น\u0E33x", // marks stand on it, and this vowel beside it
 		"\x1b[1;19H👩\u200d👧\u200d👧yz": strings.Repeat(" ", 18) + "👩\u200d👧\u200d👧\nyz",
 	} {
 		e, s := screen(t, 20, 5, said)

@@ -19,7 +19,7 @@ type cell struct {
 func (c *cell) plain() bool { return c.r < 0x7f && c.all == nil && !c.tail }
 
 func (c *cell) blank() bool {
-	return (c.r == 0 || c.r == ' ' && c.all == nil) && !c.tail && c.style.BG == 0 && c.style.Attrs&(terminal.Underline|terminal.Reverse) == 0
+	return (c.r == 0 || c.r == ' ' && c.all == nil) && !c.tail && c.style.BG == 0 && c.style.Attrs&(terminal.Underline|terminal.Reverse|terminal.Strike) == 0
 }
 
 // split parts a wide character that stands on both sides of a place.

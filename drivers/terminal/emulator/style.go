@@ -14,7 +14,8 @@ func restyle(pen *terminal.Style, params ansi.Params) {
 		*pen = terminal.Style{}
 	}
 	attrs := [...]terminal.Attrs{
-		1: terminal.Bold, 2: terminal.Faint, 3: terminal.Italic, 4: terminal.Underline, 7: terminal.Reverse, 8: terminal.Conceal,
+		1: terminal.Bold, 2: terminal.Faint, 3: terminal.Italic, 4: terminal.Underline,
+		5: terminal.Blink, 7: terminal.Reverse, 8: terminal.Conceal, 9: terminal.Strike,
 	}
 	for i := 0; i < len(params); i++ {
 		group := params[i:]
