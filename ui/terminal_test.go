@@ -21,7 +21,7 @@ func picture(random *rand.Rand, cols, rows int) *terminal.Screen {
 		for range random.Intn(12) {
 			l = append(l, terminal.Span{
 				Text: texts[random.Intn(len(texts))], Cells: 1 + random.Intn(3),
-				Style: terminal.Style{FG: terminal.Color(random.Uint32()), BG: terminal.Color(random.Uint32()), Attrs: terminal.Attrs(random.Intn(64))},
+				Style: terminal.Style{FG: terminal.Color(random.Uint32()), BG: terminal.Color(random.Uint32()), Attrs: terminal.Attrs(random.Intn(256))},
 			})
 		}
 		pic.Lines = append(pic.Lines, l)

@@ -7,6 +7,8 @@
 // canvas. Drawing and rendering allocate next to nothing.
 package screen
 
+import uv "github.com/charmbracelet/ultraviolet"
+
 // Canvas is a picture or a window of one. Windows share the cells; coordinates
 // count from the window's corner. A canvas belongs to one goroutine.
 type Canvas struct {
@@ -18,9 +20,10 @@ type Canvas struct {
 type cells struct {
 	w, h   int
 	cell   []cell
-	marks  []string // combining marks, by cell.marks-1
-	links  []string // that cells open, by cell.link-1
-	silent bool     // the terminal is not told of them
+	marks  []string   // combining marks, by cell.marks-1
+	links  []string   // that cells open, by cell.link-1
+	styles []uv.Style // of programs, by cell.style-1
+	silent bool       // the terminal is not told of them
 	glyphs *Glyphs
 	out    []byte // the render buffer
 	curX   int    // the terminal's cursor
@@ -36,6 +39,7 @@ type cell struct {
 	width uint8
 	role  Role
 	link  uint16
+	style uint16 // in place of the role's look; 0 for none
 	// figure and ground are colours of a picture in place of the role's.
 	figure, ground Tint
 }
@@ -70,7 +74,7 @@ func (c *Canvas) Resize(w, h int) {
 // Clear empties the window; on the whole picture it also hides the cursor.
 func (c *Canvas) Clear() {
 	if c.view.W == c.g.w && c.view.H == c.g.h {
-		c.g.marks, c.g.links, c.g.cursor = c.g.marks[:0], c.g.links[:0], false
+		c.g.marks, c.g.links, c.g.styles, c.g.cursor = c.g.marks[:0], c.g.links[:0], c.g.styles[:0], false
 	}
 	c.Fill(c.Bounds(), Text, ' ')
 }

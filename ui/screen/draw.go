@@ -161,14 +161,14 @@ func single(ch rune) rune {
 	return ' '
 }
 
-// Paint gives the cells of r another role, without tints, and leaves their text.
+// Paint gives the cells of r another role, without tints and styles, and leaves their text.
 func (c *Canvas) Paint(r Rect, role Role) {
 	r, role = r.Clip(c.Bounds()), role.known()
 	for y := r.Y; y < r.Y+r.H; y++ {
 		at := (y+c.view.Y)*c.g.w + c.view.X + r.X
 		for i := range r.W {
 			k := &c.g.cell[at+i]
-			k.role, k.figure, k.ground = role, 0, 0
+			k.role, k.style, k.figure, k.ground = role, 0, 0, 0
 		}
 	}
 }

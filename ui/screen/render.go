@@ -19,7 +19,7 @@ func (c *Canvas) Render(t *Theme) string {
 		style := plainSGR
 		var was cell // the one before, if it was tinted
 		var tinted bool
-		var link uint16
+		var link, own uint16
 		for _, k := range g.cell[y*g.w : (y+1)*g.w] {
 			if k.width == 0 {
 				continue
@@ -27,16 +27,25 @@ func (c *Canvas) Render(t *Theme) string {
 			if k.link != link && !g.silent {
 				out, link = g.appendLink(out, k.link), k.link
 			}
-			if (k.figure != 0 || k.ground != 0) && t.colored {
+			switch {
+			case k.style != 0:
+				if k.style != own {
+					out = t.appendStyle(out, g.styles[k.style-1])
+				}
+				style, tinted = "", false
+			case (k.figure != 0 || k.ground != 0) && t.colored:
 				if k.base == ' ' && k.ground != 0 && tinted { // its figure isn't seen
 					k.figure, k.role = was.figure, was.role
 				}
 				out = t.appendTinted(out, &k, &was, tinted)
 				style, was, tinted = "", k, true
-			} else if want := t.style(&k); want != style {
-				out = append(out, want...)
-				style, tinted = want, false
+			default:
+				if want := t.style(&k); want != style {
+					out = append(out, want...)
+					style, tinted = want, false
+				}
 			}
+			own = k.style
 			out = g.append(out, k)
 		}
 		if style != plainSGR {

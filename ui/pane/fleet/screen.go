@@ -1,6 +1,11 @@
 package fleet
 
 import (
+	"image/color"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
+
 	"swarmdeck/engine/terminal"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
@@ -13,20 +18,19 @@ func top(h int, pic *terminal.Screen) int {
 	return max(0, min(lines-h, pic.Y))
 }
 
-// DrawScreen draws a terminal's picture in roles of the theme: what a program
-// chose as colours is told apart, and looks like the cockpit.
+// DrawScreen draws a terminal's picture as its program wants it to look.
 func DrawScreen(c *screen.Canvas, pic *terminal.Screen) {
 	from := top(c.H(), pic)
 	for y := 0; y < c.H() && from+y < len(pic.Lines); y++ {
 		x := 0
 		for _, span := range pic.Lines[from+y] {
-			role := roleOf(span.Style)
 			text := span.Text
 			if span.Style.Attrs&terminal.Conceal != 0 {
 				text = ""
 			}
-			x = drawSpan(c, x, y, span.Cells, role, text)
-			if x >= c.W() {
+			next := drawSpan(c, x, y, span.Cells, text)
+			c.Restyle(screen.Rect{X: x, Y: y, W: span.Cells, H: 1}, styleOf(span.Style))
+			if x = next; x >= c.W() {
 				break
 			}
 		}
@@ -35,7 +39,7 @@ func DrawScreen(c *screen.Canvas, pic *terminal.Screen) {
 
 // drawSpan draws text in exactly so many cells: one character that takes another
 // width here than it took there moves nothing behind it.
-func drawSpan(c *screen.Canvas, x, y, cells int, role screen.Role, text string) (next int) {
+func drawSpan(c *screen.Canvas, x, y, cells int, text string) (next int) {
 	next = x + cells
 	at := x
 	for text != "" && at < next {
@@ -43,112 +47,39 @@ func drawSpan(c *screen.Canvas, x, y, cells int, role screen.Role, text string) 
 		if k.Width == 0 || at+k.Width > next {
 			break
 		}
-		at = c.Text(at, y, role, k.Text)
+		at = c.Text(at, y, screen.Text, k.Text)
 		text = rest
 	}
 	if at < next {
-		c.Fill(screen.Rect{X: at, Y: y, W: next - at, H: 1}, role, ' ')
+		c.Fill(screen.Rect{X: at, Y: y, W: next - at, H: 1}, screen.Text, ' ')
 	}
 	return next
 }
 
-// roleOf is the role that a style is drawn in.
-func roleOf(s terminal.Style) screen.Role {
-	fg, bg := hue(s.FG), hue(s.BG)
-	if s.Attrs&terminal.Reverse != 0 {
-		return screen.Selected
+// styleOf is a style as the toolkit has it.
+func styleOf(s terminal.Style) uv.Style {
+	own := uv.Style{Fg: colorOf(s.FG), Bg: colorOf(s.BG)}
+	for i, attr := range [...]uint8{uv.AttrBold, uv.AttrFaint, uv.AttrItalic, 0, uv.AttrReverse, 0, uv.AttrBlink, uv.AttrStrikethrough} {
+		if s.Attrs&(1<<i) != 0 {
+			own.Attrs |= attr
+		}
 	}
-	switch bg {
-	case red:
-		return screen.Removed
-	case green:
-		return screen.Added
-	case yellow, blue, violet, cyan, gray, white:
-		return screen.SelectedOff
+	if s.Attrs&terminal.Underline != 0 {
+		own.Underline = uv.UnderlineSingle
 	}
-	switch fg {
-	case red:
-		return screen.Bad
-	case green:
-		return screen.Good
-	case yellow:
-		return screen.Warn
-	case blue, cyan:
-		return screen.Accent
-	case violet:
-		return screen.Busy
-	case gray:
-		return screen.Dim
-	}
+	return own
+}
+
+func colorOf(c terminal.Color) color.Color {
+	n, indexed := c.Index()
+	r, g, b, direct := c.RGB()
 	switch {
-	case s.Attrs&terminal.Faint != 0:
-		return screen.Dim
-	case s.Attrs&terminal.Bold != 0:
-		return screen.Title
+	case indexed && n < 16:
+		return ansi.BasicColor(n)
+	case indexed:
+		return ansi.IndexedColor(n)
+	case direct:
+		return color.RGBA{r, g, b, 0xff}
 	}
-	return screen.Text
-}
-
-// hues are what colours are told apart by.
-type hues int
-
-const (
-	plain hues = iota
-	black
-	red
-	green
-	yellow
-	blue
-	violet
-	cyan
-	gray
-	white
-)
-
-// hue is that of a colour: of the 16 by their number, of others by their parts.
-func hue(c terminal.Color) hues {
-	r, g, b, is := c.RGB()
-	if n, palette := c.Index(); palette {
-		switch {
-		case n == 8:
-			return gray
-		case n < 16:
-			return [...]hues{black, red, green, yellow, blue, violet, cyan, white}[n%8]
-		case n >= 232:
-			r = 8 + 10*(n-232)
-			g, b = r, r
-		default:
-			r, g, b = level(n-16, 36), level(n-16, 6), level(n-16, 1)
-		}
-	} else if !is {
-		return plain
-	}
-	high, low := max(r, g, b), min(r, g, b)
-	if high-low < 40 { // hardly a colour
-		switch {
-		case high < 60:
-			return black
-		case high < 180:
-			return gray
-		}
-		return white
-	}
-	mid := low + (high-low)/2
-	return [...]hues{black, blue, green, cyan, red, violet, yellow, white}[bit(r > mid)<<2|bit(g > mid)<<1|bit(b > mid)]
-}
-
-// level is a part of a colour of the cube.
-func level(n, step uint8) uint8 {
-	v := n / step % 6
-	if v == 0 {
-		return 0
-	}
-	return 55 + 40*v
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return nil
 }
