@@ -340,6 +340,10 @@ func TestToasts(t *testing.T) {
 		strings.Join(rows[2:5], "") != "" || !strings.HasSuffix(rows[5], "three") {
 		t.Fatalf("the screen is\n%s", strings.Join(rows, "\n"))
 	}
+	ts.Add(now.Add(2*time.Second), overlay.Info, "what does not fit into the frame goes on in the line below it, and is cut only where that ends too")
+	ts.Draw(c, screen.Rect{W: 40, H: 5})
+	rows = c.Plain()
+	expect.Is(t, strings.Join(rows[4:], "\n"), "  what does not fit into the frame goes\n on in the line below it, and is cut on…")
 	if !ts.Expire(now.Add(time.Minute)) || fmt.Sprint(texts()) != "[disk is full]" {
 		t.Fatalf("after a minute: %s", texts())
 	}

@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"swarmdeck/ui/screen"
@@ -110,7 +111,8 @@ func (t *Toasts) Visible() []Toast {
 // Draw draws the messages in sight at the right of r, a screen's panes with
 // their frames: the newest on the lower edge, those before it on the upper
 // edge and the line below that, which holds titles. What lies between, the
-// selected row and the end of a log, is never covered.
+// selected row and the end of a log, is never covered: what of the newest does
+// not fit goes on in the line below r, if there is one.
 func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect) {
 	r = r.Clip(c.Bounds())
 	n := min(len(t.live), r.H)
@@ -118,19 +120,27 @@ func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect) {
 		return
 	}
 	for i, l := range t.live[len(t.live)-n:] {
-		y := r.Y + i
-		if i == n-1 {
-			y = r.Y + r.H - 1
-		}
 		role := screen.Toast
 		if l.Level == Error {
 			role = screen.ToastBad
 		}
-		text := " " + l.Level.String() + ": " + l.Text
-		if l.Level == Info {
-			text = " " + l.Text
+		put := func(y int, text string) {
+			w := min(term.Width(text)+2, r.W)
+			c.TextIn(r.X+r.W-w, y, w, role, " "+text)
 		}
-		w := min(term.Width(text)+1, r.W)
-		c.TextIn(r.X+r.W-w, y, w, role, text)
+		text := l.Level.String() + ": " + l.Text
+		if l.Level == Info {
+			text = l.Text
+		}
+		if i < n-1 {
+			put(r.Y+i, text)
+			continue
+		}
+		last := r.Y + r.H - 1
+		if lines := term.WrapLine(text, r.W-2); len(lines) > 1 && last+1 < c.H() {
+			text = lines[0]
+			put(last+1, strings.Join(lines[1:], " "))
+		}
+		put(last, text)
 	}
 }
