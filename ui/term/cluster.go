@@ -62,7 +62,7 @@ func Next(s string) (Cluster, string) {
 		case flagLetter:
 			return Cluster{alphabet[r-regionalA : r-regionalA+1], 1}, skipMarks(s[size:])
 		case unknown:
-			return Cluster{replacement, 1}, skipMarks(s[size:])
+			return Cluster{apart(r), 1}, skipMarks(s[size:])
 		default:
 			w := runeWidth(r)
 			if w == 0 {
@@ -90,7 +90,7 @@ const (
 	control          // a C1 control, may open an escape sequence
 	blank            // a space of some kind
 	flagLetter       // a regional indicator
-	unknown          // shown as Replacement: unassigned, private, or joins its neighbours
+	unknown          // shown as apart says: unassigned, private, or joins its neighbours
 )
 
 // kind classifies a rune of 0x80 and above.
@@ -155,6 +155,18 @@ func mark(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me) && !linker(r) &&
 		!unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		displaywidth.DefaultOptions.Rune(r) == 0
+}
+
+// apart is what is shown of a character that joins its neighbours: the vowels am of
+// Thai and Lao as their two parts.
+func apart(r rune) string {
+	switch r {
+	case 0x0E33:
+		return "\u0E32\u0E4D"
+	case 0x0EB3:
+		return "\u0EB2\u0ECD"
+	}
+	return replacement
 }
 
 // linker tells whether r binds two Indic consonants into one cluster.

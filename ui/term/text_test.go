@@ -77,6 +77,7 @@ func TestClean(t *testing.T) {
 		{"flag", "🇩🇪", "DE"},
 		{"keycap", "1\ufe0f\u20e3", "1"},
 		{"variation selector", "⚠\ufe0f", "⚠"},
+		{"vowels of two parts", "\u0E19\u0E33 \u0EB3", "\u0E19\u0E32\u0E4D \u0EB2\u0ECD"},
 		{"accent", "e\u0301", "e\u0301"},
 		{"heap of marks", "e\u0301\u0302\u0303\u0304\u0305x", "e\u0301\u0302\u0303x"},
 		{"spaces", "a\u00a0\u3000b", "a  b"},
