@@ -44,6 +44,7 @@ type Desk struct {
 	Rev      uint64   // higher after each change
 	Writer   string   // who types, "" for nobody
 	Mine     bool     // it is this one
+	Own      bool     // it is the same person elsewhere
 	Asks     string   // who wants to type in the writer's place
 	Asked    bool     // it is this one
 	Watchers []string // the names of all, each once, in order
@@ -121,6 +122,7 @@ func (s *Seat) Desk() (d Desk) {
 		}
 		if desk.writer != nil {
 			d.Writer, d.Mine = desk.writer.by.Name, desk.writer == s
+			d.Own = !d.Mine && s.by.Is(desk.writer.by.Name, desk.writer.by.Person)
 		}
 		if desk.asks != nil {
 			d.Asks, d.Asked = desk.asks.by.Name, desk.asks == s

@@ -138,6 +138,7 @@ func TestOneTypesWhileSeveralWatch(t *testing.T) {
 	w.No(typeIn(w, b, "pwd"))
 	again := w.seat(bob)
 	w.take(again, true) // the same person
+	expect.True(t, b.Desk().Own && !again.Desk().Own && !a.Desk().Own, "bob's other seat has it: %+v", b.Desk())
 	w.No(again.Close(t.Context()))
 	w.No(b.Close(t.Context()))
 	lines := expect.Of(w.fleet.Log(t.Context(), home, "it", core.Filter{Size: 50}))(w.T)

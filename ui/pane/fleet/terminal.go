@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
@@ -85,16 +86,24 @@ func (p *Terminal) Title(pane.Env) string {
 	case p.typing:
 		parts = append(parts, "you type")
 	case p.lost:
-		parts = append(parts, d.Writer+" HAS TAKEN THE KEYBOARD")
+		parts = append(parts, writer(d)+" HAS TAKEN THE KEYBOARD")
 	case d.Asked:
-		parts = append(parts, d.Writer+" types, and was asked")
+		parts = append(parts, writer(d)+" types, and was asked")
 	case d.Writer != "":
-		parts = append(parts, d.Writer+" types")
+		parts = append(parts, writer(d)+" types")
 	}
 	if n := len(p.desk.Watchers); n > 1 {
 		parts = append(parts, plural(n, "person")+" here")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// writer names who types elsewhere.
+func writer(d fleet.Desk) string {
+	if d.Own {
+		return "your other cockpit"
+	}
+	return cmp.Or(d.Writer, "nobody")
 }
 
 func plural(n int, word string) string {

@@ -2,12 +2,33 @@ package fleet
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"swarmdeck/engine/fleet"
 	"swarmdeck/expect"
 	"swarmdeck/ui/pane"
 )
+
+func TestWhoHasTheKeyboardIsSaid(t *testing.T) {
+	p := NewTerminal(context.Background(), nil)
+	p.item, p.wants = pane.Item{Kind: TerminalName, ID: "shell"}, true
+	for _, step := range []struct {
+		desk fleet.Desk
+		want string
+	}{
+		{fleet.Desk{Writer: "ada", Mine: true}, "you type"},
+		{fleet.Desk{Writer: "ada", Own: true}, "your other cockpit HAS TAKEN THE KEYBOARD"},
+		{fleet.Desk{}, "shell"}, // it is there for who wants it
+		{fleet.Desk{Writer: "ada", Own: true}, "your other cockpit types"},
+		{fleet.Desk{Writer: "bob"}, "bob types"},
+	} {
+		step.desk.Rev = p.desk.Rev + 1
+		p.sat(step.desk)
+		title := p.Title(pane.Env{})
+		expect.True(t, strings.HasSuffix(title, step.want), "%+v: %q, want %q", step.desk, title, step.want)
+	}
+}
 
 func TestKeysOfATerminalPageAreTheCockpitsOnlyOnceTheyAreLetGoOf(t *testing.T) {
 	p := NewTerminal(context.Background(), nil)

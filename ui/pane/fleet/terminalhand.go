@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -38,7 +37,7 @@ const maxQueue = 1000
 
 func (p *Terminal) put(in ...terminal.Input) tea.Cmd {
 	if !p.typing {
-		return pane.Say(cmp.Or(p.desk.Writer, "nobody")+" has the keyboard: what you type goes nowhere; the key that lets go gives the cockpit its keys", true)
+		return pane.Say(writer(p.desk)+" has the keyboard: what you type goes nowhere", false)
 	}
 	if len(p.queue) >= maxQueue {
 		return pane.Say("too much was typed ahead: the rest is lost", true)
