@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/terminal"
 )
@@ -63,7 +65,7 @@ type Emulator struct {
 	inFull bool
 	cur    cursor
 	modes
-	tabs    [terminal.MaxCols]bool
+	tabs    *uv.TabStops
 	last    rune // what was written last, for "repeat it"
 	title   string
 	history pipe.Tail[terminal.Line] // that have left the screen
@@ -82,7 +84,7 @@ func New(size terminal.Size, from uint64, on Signals) *Emulator {
 // restart begins with an empty screen, as it was at first.
 func (e *Emulator) restart() {
 	e.main, e.full, e.inFull = newGrid(e.size, func(l *row) { e.history.Add(l.seen(), weight(l.seen())) }), nil, false
-	e.cur, e.modes, e.tabs, e.last = cursor{}, usualModes(), usualTabs(), 0
+	e.cur, e.modes, e.tabs, e.last = cursor{}, usualModes(), uv.DefaultTabStops(terminal.MaxCols), 0
 }
 
 // grid is the screen that is written to.

@@ -41,7 +41,7 @@ func TestAStyleLastsUntilItIsTakenBack(t *testing.T) {
 	all := terminal.Bold | terminal.Faint | terminal.Italic | terminal.Underline | terminal.Blink | terminal.Reverse | terminal.Conceal | terminal.Strike
 	for sgr, want := range map[string]terminal.Attrs{
 		"1;2;3;4;5;7;8;9": all, "1;2;3;4;5;7;8;9;22;24": all &^ (terminal.Bold | terminal.Faint | terminal.Underline), "5;9;25": terminal.Strike, "5;9;29": terminal.Blink,
-		"4:3": terminal.Underline, "4:3;4:0": 0, "21": terminal.Underline, "9;3;0": 0, "6;10;26": 0,
+		"4:3": terminal.Underline, "4:3;4:0": 0, "9;3;0": 0, "6;10;26": 0,
 	} {
 		_, s := screen(t, 20, 5, "\x1b["+sgr+"mx")
 		expect.Is(t, s.Lines[0][0].Style.Attrs, want, sgr)

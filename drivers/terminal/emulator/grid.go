@@ -3,6 +3,8 @@ package emulator
 import (
 	"slices"
 
+	uv "github.com/charmbracelet/ultraviolet"
+
 	"swarmdeck/engine/terminal"
 )
 
@@ -21,7 +23,8 @@ type cursor struct {
 	x, y   int
 	over   bool // the last column is written: the next character goes on below
 	pen    terminal.Style
-	origin bool // lines are counted from the top of what scrolls
+	sgr    uv.Style // the same, as it was said
+	origin bool     // lines are counted from the top of what scrolls
 	lines  [2]bool
 	shift  int // which of the two sets of characters is on; lines says that it draws lines
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
-
-	"swarmdeck/engine/terminal"
 )
 
 func (e *Emulator) control(b byte) {
@@ -57,7 +55,7 @@ func (e *Emulator) esc(cmd ansi.Cmd) {
 		e.index()
 		e.cur.x = 0
 	case 'H':
-		e.tabs[e.cur.x] = true
+		e.tabs.Set(e.cur.x)
 	case 'M':
 		e.reverseIndex()
 	case 'c':
@@ -82,30 +80,7 @@ func (e *Emulator) reverseIndex() {
 
 // tab moves by n stops, back if n is negative.
 func (e *Emulator) tab(n int) {
-	step := 1
-	if n < 0 {
-		step, n = -1, -n
-	}
-	e.cur.over = false
-	for n = min(n, e.size.Cols); n > 0; n-- {
-		for {
-			next := e.cur.x + step
-			if next < 0 || next >= e.size.Cols {
-				return
-			}
-			if e.cur.x = next; e.tabs[next] {
-				break
-			}
-		}
-	}
-}
-
-// usualTabs are at each eighth column.
-func usualTabs() (tabs [terminal.MaxCols]bool) {
-	for x := 8; x < len(tabs); x += 8 {
-		tabs[x] = true
-	}
-	return tabs
+	e.cur.x, e.cur.over = min(e.tabs.Find(e.cur.x, n), e.size.Cols-1), false
 }
 
 func (e *Emulator) csi(cmd ansi.Cmd) {
@@ -268,7 +243,7 @@ func (e *Emulator) sets(final byte) {
 	s, g := &e.parser, e.grid()
 	switch final {
 	case 'm':
-		restyle(&e.cur.pen, s.params)
+		e.cur.restyle(s.params)
 	case 'r':
 		top, bottom := s.number(0, 1)-1, min(s.number(1, g.rows), g.rows)-1
 		if top < bottom {
@@ -282,9 +257,9 @@ func (e *Emulator) sets(final byte) {
 	case 'g':
 		switch s.number(0, 0) {
 		case 0:
-			e.tabs[e.cur.x] = false
+			e.tabs.Reset(e.cur.x)
 		case 3:
-			clear(e.tabs[:])
+			e.tabs.Clear()
 		}
 	case 'h', 'l':
 		for _, p := range s.params {
