@@ -402,11 +402,13 @@ func attemptsToRead() []attempt {
 		}},
 		{family: read, name: "terminals", do: func(w *world) string {
 			ttys, _ := filepath.Glob("/dev/tty[0-9]*")
-			ttys = append(ttys, "/dev/console")
+			var own, st unix.Stat_t
+			if !w.Tty || unix.Fstat(0, &own) != nil || unix.Stat("/dev/console", &st) != nil || own.Rdev != st.Rdev {
+				ttys = append(ttys, "/dev/console")
+			}
 			if !w.Tty {
 				ttys = append(ttys, "/dev/tty")
 			}
-			var st unix.Stat_t
 			if unix.Stat("/dev/pts", &st) == nil && st.Dev == w.Terminals { // else they are its own
 				all, _ := filepath.Glob("/dev/pts/[0-9]*")
 				ttys = append(ttys, all...)

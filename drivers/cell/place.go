@@ -332,9 +332,13 @@ func (b *builder) hide(path string) error {
 var devices = [...]string{"null", "zero", "full", "random", "urandom", "tty"}
 
 func (b *builder) dev(to string) error {
-	trees := map[string]int{}
+	from := map[string]string{"console": terminalName()}
 	for _, name := range devices {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, "/dev/"+name, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		from[name] = "/dev/" + name
+	}
+	trees := map[string]int{}
+	for name, path := range from {
+		fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
 			continue
 		}

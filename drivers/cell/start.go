@@ -23,6 +23,9 @@ func (o *order) start() (pid int, missing []string, err error) {
 	}
 	if o.User != nil {
 		attr.Sys.Credential = &syscall.Credential{Uid: o.User.UID, Gid: o.User.GID, Groups: []uint32{}}
+		if o.Tty { // who sits at it opens it by name
+			_ = unix.Fchown(0, int(o.User.UID), -1)
+		}
 	}
 	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
 	if o.Profile != Open {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -45,8 +46,8 @@ func streams(terminal *Size) (theirs, ours files, err error) {
 }
 
 // open makes a terminal: the command's end three times, and ours for what it
-// reads and what it writes. It is the machine's, not the cell's: what a run has
-// open it need not find by name.
+// reads and what it writes. It is the machine's, not the cell's, where its name is
+// /dev/console.
 func (s *Size) open() (theirs, ours files, err error) {
 	fail := func(doing string, err error) (files, files, error) {
 		theirs.close()
@@ -90,6 +91,17 @@ func peer(fd int) (int, error) {
 		return -1, err
 	}
 	return unix.Open("/dev/pts/"+strconv.Itoa(n), flags, 0)
+}
+
+// terminalName is the path of the terminal that this process, the init, has for its
+// command, "" for none: the path may be another's where the machine has several devpts.
+func terminalName() string {
+	path, err := os.Readlink("/proc/self/fd/0")
+	var own, there unix.Stat_t
+	if err != nil || !strings.HasPrefix(path, "/dev/pts/") || unix.Fstat(0, &own) != nil || unix.Stat(path, &there) != nil || own.Dev != there.Dev || own.Rdev != there.Rdev {
+		return ""
+	}
+	return path
 }
 
 // Resize gives a run's terminal another size, of which its program is told. A run

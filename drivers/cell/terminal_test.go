@@ -76,6 +76,15 @@ func TestARunHasATerminalOfItsOwnWithItsSize(t *testing.T) {
 	})
 }
 
+func TestProgramsFindTheNameOfTheirTerminal(t *testing.T) {
+	each(t, func(t *testing.T, s *Supervisor) {
+		_, said := terminalRun(t, s, `test "$(stat -Lc %t:%T "$(tty)")" = "$(stat -Lc %t:%T /proc/self/fd/0)" && echo "it is $(tty)"; stty size <"$(tty)"`)
+		<-said.over
+		opens := strings.HasPrefix(said.String(), "it is /dev/console\r\n33 91\r\n")
+		expect.True(t, opens || strings.HasPrefix(said.String(), "it is /dev/pts/"), "%s", said) // the machine's opens to no run without name spaces
+	})
+}
+
 func TestAnInterruptKeyReachesWhatIsInTheForegroundAlone(t *testing.T) {
 	each(t, func(t *testing.T, s *Supervisor) {
 		// It says so again and again: such a key also drops what is not yet read.
