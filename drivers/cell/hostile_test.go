@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/engine/terminal"
 	"swarmdeck/expect"
 )
 
@@ -182,7 +183,7 @@ func held(t *testing.T, s *Supervisor, w *world) {
 	exe := copiedTo(t)
 	spec := Spec{Run: "attack", Argv: []string{exe, "attack"}, Dir: w.Dir, Env: map[string]string{"ATTACK": marshal(t, w)}, Limits: DefaultLimits()}
 	if w.Tty {
-		spec.Terminal = &Size{Cols: 80, Rows: 24}
+		spec.Terminal = &terminal.Size{Cols: 80, Rows: 24}
 	}
 	p := expect.Of(s.Start(spec))(t)
 	defer p.CloseIO()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/engine/terminal"
 )
 
 // Spec says what to start.
@@ -35,7 +36,7 @@ type Spec struct {
 	Pinned []pin.Pinned
 	// Terminal gives it a terminal of this size in the place of the three pipes;
 	// nil is none.
-	Terminal *Size
+	Terminal *terminal.Size
 	held     bool // to what whoever asked for it may name, who may write its directory
 }
 
@@ -56,8 +57,10 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 	} else if !info.IsDir() {
 		return nil, BadDir{&os.PathError{Op: "enter", Path: spec.Dir, Err: syscall.ENOTDIR}}
 	}
-	if err := spec.Terminal.check(); err != nil {
-		return nil, err
+	if spec.Terminal != nil {
+		if err := checkSize(*spec.Terminal); err != nil {
+			return nil, err
+		}
 	}
 	path, err := find(spec.Argv[0], spec.Env, spec.Dir)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell/celltest"
 	masks "swarmdeck/engine/secret"
+	"swarmdeck/engine/terminal"
 	"swarmdeck/expect"
 )
 
@@ -73,12 +74,12 @@ func playEngine() {
 	if err != nil {
 		panic(err)
 	}
-	var terminal *Size
+	var size *terminal.Size
 	if os.Getenv("CELL_TEST_TTY") != "" {
-		terminal = &Size{Cols: 80, Rows: 24}
+		size = &terminal.Size{Cols: 80, Rows: 24}
 	}
 	p, err := s.Start(Spec{
-		Terminal: terminal,
+		Terminal: size,
 		Run:      "r", Argv: sh(os.Getenv("CELL_TEST_SCRIPT")), Dir: dir, Wall: Wall{Profile: Profile(os.Getenv("CELL_TEST_PROFILE"))},
 		Whose: Whose{Tenant: "t_x", Task: "task"}, Keep: &Keep{Stdout: true, Mask: masks.NewMask(map[string]string{"KEY": "correct horse battery"})},
 	})

@@ -9,46 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/terminal"
 )
 
-// Size is that of a terminal, in cells.
-type Size struct{ Cols, Rows int }
-
-// The sizes that a terminal may have.
-const (
-	MinCols, MaxCols = 20, 500
-	MinRows, MaxRows = 5, 200
-)
-
-func (s *Size) check() error {
-	if s == nil || s.Cols >= MinCols && s.Cols <= MaxCols && s.Rows >= MinRows && s.Rows <= MaxRows {
+func checkSize(s terminal.Size) error {
+	if s == s.Bounded() {
 		return nil
 	}
-	return core.Invalid("terminal", fmt.Sprintf("%dx%d", s.Cols, s.Rows), fmt.Sprintf("from %dx%d to %dx%d", MinCols, MinRows, MaxCols, MaxRows))
+	return core.Invalid("terminal", s.String(), fmt.Sprintf("from %dx%d to %dx%d", terminal.MinCols, terminal.MinRows, terminal.MaxCols, terminal.MaxRows))
 }
 
-// Bounded is the nearest size that a terminal may have.
-func (s Size) Bounded() Size {
-	return Size{Cols: min(max(s.Cols, MinCols), MaxCols), Rows: min(max(s.Rows, MinRows), MaxRows)}
-}
-
-func (s *Size) winsize() *unix.Winsize {
+func winsize(s terminal.Size) *unix.Winsize {
 	return &unix.Winsize{Col: uint16(s.Cols), Row: uint16(s.Rows)}
 }
 
 // streams are the three files of a command, its own ends and ours: pipes, or a
 // terminal.
-func streams(terminal *Size) (theirs, ours files, err error) {
-	if terminal == nil {
+func streams(size *terminal.Size) (theirs, ours files, err error) {
+	if size == nil {
 		return pipes()
 	}
-	return terminal.open()
+	return openTerminal(*size)
 }
 
-// open makes a terminal: the command's end three times, and ours for what it
+// openTerminal makes a terminal: the command's end three times, and ours for what it
 // reads and what it writes. It is the machine's, not the cell's, where its name is
 // /dev/console.
-func (s *Size) open() (theirs, ours files, err error) {
+func openTerminal(size terminal.Size) (theirs, ours files, err error) {
 	fail := func(doing string, err error) (files, files, error) {
 		theirs.close()
 		ours.close()
@@ -62,7 +49,7 @@ func (s *Size) open() (theirs, ours files, err error) {
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 		return fail("unlock our end", err)
 	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, s.winsize()); err != nil {
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, winsize(size)); err != nil {
 		return fail("set the size", err)
 	}
 	for range 3 {
@@ -106,11 +93,11 @@ func terminalName() string {
 
 // Resize gives a run's terminal another size, of which its program is told. A run
 // without a terminal has none.
-func (p *Process) Resize(to Size) error {
-	if err := (&to).check(); err != nil {
+func (p *Process) Resize(to terminal.Size) error {
+	if err := checkSize(to); err != nil {
 		return err
 	}
-	return p.onTerminal(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, to.winsize()) }, "resize")
+	return p.onTerminal(func(fd int) error { return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, winsize(to)) }, "resize")
 }
 
 // Unseen reports whether the program reads a line that its terminal does not show:

@@ -19,6 +19,7 @@ import (
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/terminal"
 )
 
 // Process is a run on a host. Its methods may be called from any goroutine.
@@ -252,7 +253,7 @@ func (p *Process) Interrupt(sig syscall.Signal) {
 
 // Resize implements keeper.Screened. Where the link is away it takes effect when it is
 // back.
-func (p *Process) Resize(to cell.Size) error {
+func (p *Process) Resize(to terminal.Size) error {
 	p.want(wire.Item{Kind: wire.Resize, Size: to})
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/terminal"
 )
 
 // Process is a run as its agent sees it, on whichever machine that is.
@@ -44,7 +45,7 @@ type Process interface {
 type Screened interface {
 	Process
 	// Resize gives the terminal another size.
-	Resize(to cell.Size) error
+	Resize(to terminal.Size) error
 	// Unseen reports whether the program reads a line that the terminal does not show,
 	// and Foreground whether the first process, or one of its group, is what its keys
 	// reach.

@@ -43,8 +43,9 @@ func (a *agent) retry() {
 // launch starts the program; Mu is held.
 func (a *agent) launch(parent string) error {
 	a.Keep.Quiet()
+	size := a.size
 	run, err := a.Launch(parent, func(spec *cell.Spec, _ *secret.Mask) {
-		spec.Terminal = &cell.Size{Cols: a.size.Cols, Rows: a.size.Rows}
+		spec.Terminal = &size
 	})
 	if err != nil {
 		a.Keep.Barred("can't start: ", err)

@@ -3,7 +3,6 @@ package terminal
 import (
 	"context"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
@@ -157,5 +156,5 @@ func (a *agent) Resize(to terminal.Size) error {
 	}
 	s.screen.Resize(to)
 	a.changes()
-	return s.Proc.Resize(cell.Size{Cols: to.Cols, Rows: to.Rows})
+	return s.Proc.Resize(to)
 }

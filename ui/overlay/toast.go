@@ -128,9 +128,9 @@ func (t *Toasts) Draw(c *screen.Canvas, r screen.Rect) {
 			w := min(term.Width(text)+2, r.W)
 			c.TextIn(r.X+r.W-w, y, w, role, " "+text)
 		}
-		text := l.Level.String() + ": " + l.Text
-		if l.Level == Info {
-			text = l.Text
+		text := l.Text
+		if l.Level != Info {
+			text = l.Level.String() + ": " + text
 		}
 		if i < n-1 {
 			put(r.Y+i, text)

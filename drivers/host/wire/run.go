@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/terminal"
 )
 
 // FromEngine is a frame of a run's stream; one member is set.
@@ -48,7 +49,7 @@ type Start struct {
 	Whole bool `json:"whole,omitzero"`
 	// Terminal gives it a terminal of this size in the place of the three pipes: all that
 	// it writes is its standard output.
-	Terminal *cell.Size `json:"terminal,omitempty"`
+	Terminal *terminal.Size `json:"terminal,omitempty"`
 	// Desk has the keeper answer one request, in the place of a command.
 	Desk keeper.Desk `json:"desk,omitempty" allow:"none or files, tree"`
 	// Keep has the next engine told how it ended, if this one does not come back.
@@ -89,7 +90,7 @@ type Item struct {
 	InterruptMS int64  `json:"interrupt_ms,omitzero" allow:"-1 to 3600000 milliseconds"`
 	TerminateMS int64  `json:"terminate_ms,omitzero" allow:"-1 to 3600000 milliseconds"`
 
-	Size cell.Size `json:"size,omitzero"`
+	Size terminal.Size `json:"size,omitzero"`
 
 	Task string `json:"task,omitempty" allow:"at most 64 bytes"`
 	On   bool   `json:"on,omitzero"`
