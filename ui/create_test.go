@@ -14,15 +14,15 @@ func TestAnAgentIsMadeByAForm(t *testing.T) {
 	r.has("new agent")
 	r.golden("create-agent-100x30")
 	r.typeText("helper")
-	r.keys("tab", "tab")
+	r.keys("tab")
 	r.typeText("re")
 	r.keys("right") // completes the known project
 	r.has("release")
-	r.keys("tab", "right", "right") // the second role that is known
-	r.keys("tab", "tab", "tab")
-	r.typeText("tidy up")
-	r.keys("tab")
+	r.keys("tab", "tab")
 	r.typeText("sh -c 'cat'")
+	r.keys("tab", "tab", "right", "right") // the second role that is known
+	r.keys("tab", "tab")
+	r.typeText("tidy up")
 	r.keys("enter")
 	want := "agent create helper --project=release --runtime=exec --role=writer --task=tidy up --command=sh -c 'cat'"
 	expect.Must(t, len(r.ran) == 1 && r.ran[0] == want, "ran %q", r.ran)
@@ -36,7 +36,7 @@ func TestARefusedAgentKeepsItsForm(t *testing.T) {
 	r.keys("1", "+")
 	r.wait(deadTime)
 	r.typeText("a b")
-	r.keys("tab", "tab")
+	r.keys("tab")
 	r.typeText("p")
 	r.keys("enter")
 	r.wait(deadTime)
@@ -49,6 +49,6 @@ func TestAReadOnlyCockpitMakesNoAgent(t *testing.T) {
 	r.keys("1", "+")
 	r.wait(deadTime)
 	r.typeText("x")
-	r.keys("tab", "tab", "y", "enter")
+	r.keys("tab", "y", "enter")
 	expect.True(t, !strings.Contains(strings.Join(r.ran, " "), "create"), "ran %q", r.ran)
 }

@@ -61,17 +61,17 @@ func TestAnOpenAgentIsMadeOnASecondWord(t *testing.T) {
 	r.keys("1", "+")
 	r.wait(deadTime)
 	r.typeText("bold")
-	r.keys("tab", "tab")
+	r.keys("tab")
 	r.typeText("release")
-	r.keys("tab", "tab", "tab", "tab", "tab")
+	r.keys("tab", "tab")
 	r.typeText("true")
-	r.keys("tab", "tab", "left") // round to the last choice
+	r.keys("tab", "tab", "tab", "tab", "tab", "tab", "left") // round to the last choice
 	r.has("OPEN: it reaches all that the engine's user reaches")
 	r.golden("create-open-100x30")
 	r.keys("enter")
-	r.has("choose true, or another profile")
+	r.has("choose yes, or another profile")
 	expect.Must(t, len(r.ran) == 0, "ran %q", r.ran)
-	r.keys("right", "enter")
+	r.keys("y", "enter")
 	want := "--profile=open --yes"
 	expect.Must(t, len(r.ran) == 1 && strings.HasSuffix(r.ran[0], want), "ran %q, want %s", r.ran, want)
 }

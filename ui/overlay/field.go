@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,6 +36,8 @@ type Field struct {
 	// Suggest are likely values of a string field; others may be entered too.
 	Suggest     []string
 	Description string
+	Section     string // a heading above the field; "" is none
+	Empty       string // what is meant where nothing is entered, in a few words
 	// Dangers say of some choices of an enum what is to be known before they are
 	// made, by their text.
 	Dangers map[string]string
@@ -63,8 +66,12 @@ func newEntry(f Field) *entry {
 	default:
 		e.Type = JSONField
 	}
+	words := map[string]string{}
+	if f.Type == BooleanField {
+		words = map[string]string{"true": "yes", "false": "no"}
+	}
 	for _, v := range e.values {
-		text := string(v)
+		text := cmp.Or(words[string(v)], string(v))
 		if s, ok := plainString(v); ok && s != "" {
 			text = s
 		}
@@ -188,7 +195,7 @@ func number(text string, whole bool) (core.Raw, error) {
 func (e *entry) about() string {
 	parts := []string{map[FieldType]string{
 		StringField: "text", NumberField: "a number", IntegerField: "a whole number",
-		BooleanField: "true or false", EnumField: fmt.Sprintf("one of %d", len(e.choices)),
+		BooleanField: "yes or no", EnumField: fmt.Sprintf("one of %d", len(e.choices)),
 	}[e.Type]}
 	if parts[0] == "" {
 		parts[0] = "JSON"

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -22,6 +23,9 @@ func (f *Form) rows(i int) int {
 		n = min(max(len(e.area.lines), 3), jsonRows)
 	}
 	if e.problem != "" {
+		n++
+	}
+	if e.Section != "" {
 		n++
 	}
 	return n
@@ -69,6 +73,11 @@ func (f *Form) Draw(c *screen.Canvas) {
 // field draws field i from row y of c on, its name in label cells.
 func (f *Form) field(c *screen.Canvas, i, y, label int) {
 	e, here := f.fields[i], i == f.at
+	end := y + f.rows(i)
+	if e.Section != "" {
+		c.TextIn(0, y, c.W(), screen.Title, e.Section)
+		y++
+	}
 	name, role := e.Name, screen.Dim
 	if e.Required {
 		name += "*"
@@ -84,20 +93,25 @@ func (f *Form) field(c *screen.Canvas, i, y, label int) {
 	case e.chooses():
 		e.drawChoices(c.Sub(room), here)
 	case e.Type == JSONField && here:
-		n := f.rows(i)
+		room.H = end - y
 		if e.problem != "" {
-			n--
+			room.H--
 		}
-		room.H = n
 		c.Fill(room, screen.Input, ' ')
 		e.area.draw(c, room)
+	case e.text() == "" && e.Empty != "":
+		if here {
+			e.in.Draw(c, room.X, room.Y, 1)
+			room.X, room.W = room.X+1, room.W-1
+		}
+		c.TextIn(room.X, room.Y, room.W, screen.Dim, e.Empty)
 	case here:
 		e.in.Draw(c, room.X, room.Y, room.W)
 	default:
 		c.TextIn(room.X, room.Y, room.W, screen.Input, strings.Join(strings.Fields(clip(e.text(), 4*room.W+400)), " "))
 	}
 	if e.problem != "" {
-		c.TextIn(x, y+f.rows(i)-1, room.W, screen.Bad, "! "+flat(e.problem))
+		c.TextIn(x, end-1, room.W, screen.Bad, "! "+flat(e.problem))
 	}
 }
 
@@ -136,7 +150,7 @@ func (e *entry) drawChoices(c *screen.Canvas, here bool) {
 		}
 	}
 	if e.at < 0 {
-		c.Text(x, 0, screen.Dim, " (none)")
+		c.Text(x, 0, screen.Dim, " ("+cmp.Or(e.Empty, "none")+")")
 	}
 }
 

@@ -84,25 +84,27 @@ func createForm(c *choices) pane.Fill {
 	if i := slices.Index(runtimes, "exec"); i >= 0 {
 		runtime.Default = kinds[i]
 	}
+	no := core.Raw("false")
 	return pane.Fill{
 		Title: "new agent",
 		Fields: []overlay.Field{
 			{Name: "name", Type: overlay.StringField, Required: true, Description: "1-20 of a-z A-Z 0-9 -"},
-			runtime,
 			{Name: "project", Type: overlay.StringField, Required: true, Suggest: projects, Description: known(projects, "a name of its own")},
-			{Name: "role", Type: overlay.StringField, Suggest: roles, Description: roleHelp(c)},
-			{Name: "from", Type: overlay.BooleanField, Description: "true makes it as the role says: command, prompt, profile, tools, budget"},
-			{Name: "times", Type: overlay.IntegerField, Description: "2-20 make so many that try the same task, NAME-1 and on, each with a tree"},
-			{Name: "task", Type: overlay.StringField, Description: "its first task; without one it waits"},
+			runtime,
 			{Name: "command", Type: overlay.StringField, Description: "exec and acp: the program with its arguments, quoted as in a shell"},
-			{Name: "dir", Type: overlay.StringField, Description: "where it works; the engine's directory if empty"},
+			{Name: "dir", Type: overlay.StringField, Empty: "the engine's directory", Description: "where it works"},
+			{Name: "role", Type: overlay.StringField, Section: "What it is for", Suggest: roles, Empty: "coder", Description: roleHelp(c)},
+			{Name: "from", Type: overlay.BooleanField, Default: no, Description: "yes makes it as the role says: command, prompt, profile, tools, budget"},
+			{Name: "task", Type: overlay.StringField, Empty: "none: it waits", Description: "its first task"},
+			{Name: "times", Type: overlay.IntegerField, Empty: "one", Description: "2-20 make so many that try the same task, NAME-1 and on, each with a tree"},
 			{
 				Name: "profile", Type: overlay.EnumField, Enum: []core.Raw{core.MustEncode("reader"), core.MustEncode("worker"), core.MustEncode("open")},
-				Description: "what its processes reach: a reader looks; a worker, if none is chosen, writes its directory only; open is all that you reach",
+				Section: "What it may do", Empty: "worker, or the role's",
+				Description: "what its processes reach: a reader looks; a worker writes its directory only; open is all that you reach",
 				Dangers:     map[string]string{"open": "OPEN: it " + pane.OpenMeans + ". Nothing holds it back."},
 			},
-			{Name: "sure", Type: overlay.BooleanField, Description: "true makes an open agent; others need nothing here"},
-			{Name: "options", Type: overlay.JSONField, Description: `what its runtime alone understands, such as {"mode":"ask"}`},
+			{Name: "sure", Type: overlay.BooleanField, Default: no, Description: "yes makes an open agent; others need nothing here"},
+			{Name: "options", Type: overlay.JSONField, Empty: "none", Description: `what its runtime alone understands, such as {"mode":"ask"}`},
 		},
 		Check: checkOpen,
 		Line:  createLine,
@@ -132,9 +134,9 @@ func roleHelp(c *choices) string {
 		}
 	}
 	if len(parts) == 0 {
-		return "coder if empty"
+		return "any word"
 	}
-	return "coder if empty. " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // checkOpen wants a second word for an open agent.
@@ -143,7 +145,7 @@ func checkOpen(object core.Raw) error {
 	if err := json.Unmarshal(object, &in); err != nil || in.Profile != "open" || in.Sure {
 		return nil
 	}
-	return core.Errorf(core.InvalidInput, "an open agent %s: choose true, or another profile", pane.OpenMeans).With("field", "sure")
+	return core.Errorf(core.InvalidInput, "an open agent %s: choose yes, or another profile", pane.OpenMeans).With("field", "sure")
 }
 
 // createLine is the command of a filled form.

@@ -68,7 +68,7 @@ const byFork = "keep by the fork"
 
 // forkForm asks for a fork.
 func forkForm(p *resource.Proposal) pane.Fill {
-	task := overlay.Field{Name: "task", Type: overlay.StringField, Description: "what it is told first; nothing leaves it idle"}
+	task := overlay.Field{Name: "task", Type: overlay.StringField, Empty: "nothing: it is idle", Description: "what it is told first"}
 	if p.Task != "" {
 		task.Default = presetText(p.Task)
 	}
@@ -78,10 +78,14 @@ func forkForm(p *resource.Proposal) pane.Fill {
 		task,
 	}
 	if how := editHow(p.Kind); how != "" {
-		fields = append(fields, overlay.Field{Name: "edit", Type: overlay.StringField, Description: "the event as it is for the fork: " + how + "; nothing leaves it"})
+		fields = append(fields, overlay.Field{Name: "edit", Type: overlay.StringField, Empty: "as it is", Description: "the event as it is for the fork: " + how})
 	}
 	for i := range p.Parts {
-		fields = append(fields, forkField(&p.Parts[i], p.ToBranch))
+		f := forkField(&p.Parts[i], p.ToBranch)
+		if i == 0 {
+			f.Section = "What becomes of what it works on"
+		}
+		fields = append(fields, f)
 	}
 	at, agent, parts := p.AtEvent, p.AgentID, p.Parts
 	return pane.Fill{
