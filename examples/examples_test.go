@@ -133,3 +133,31 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 		}
 	}
 }
+
+// Each thing that a night asks for takes a few presses.
+func TestEachTaskOfANightTakesAFewPresses(t *testing.T) {
+	const most = 8
+	text := string(expect.Of(os.ReadFile("scripts/night.txtar"))(t))
+	script, _, _ := strings.Cut(text, "\n-- ")
+	presses, task, tasks := 0, "", 0
+	for line := range strings.SplitSeq(script+"\n#", "\n") {
+		if strings.HasPrefix(line, "#") || line == "" {
+			if task != "" {
+				expect.True(t, presses > 0 && presses <= most, "%s: %d presses", task, presses)
+				tasks++
+			}
+			presses, task = 0, ""
+			if about, is := strings.CutPrefix(line, "# Task: "); is {
+				task = about
+			}
+			continue
+		}
+		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "key":
+			presses += len(strings.Fields(rest))
+		case "type":
+			presses += len(strings.Trim(rest, "'"))
+		}
+	}
+	expect.Is(t, tasks, 12, "tasks of a night")
+}

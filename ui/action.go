@@ -72,6 +72,8 @@ func (m *Model) action(name string) tea.Cmd {
 		m.toasts.Dismiss()
 	case "redraw":
 		return tea.Batch(tea.ClearScreen, m.reorder(func(pane.Ordered) bool { return true }))
+	case "undo":
+		return m.takeBack()
 	case "mouse":
 		m.pointer.off = !m.pointer.off
 		return m.say(false, "", map[bool]string{true: "the mouse is the terminal's: it selects text", false: "the mouse selects, opens and scrolls; with shift it selects text"}[m.pointer.off])

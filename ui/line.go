@@ -20,6 +20,7 @@ import (
 type runner struct {
 	*dialog
 	busy busy
+	undo [][]string // takes back what was done last, nil for nothing
 }
 
 // job is one or more command lines that run together.
@@ -231,6 +232,7 @@ func (r *runner) ran(did ranMsg) tea.Cmd {
 	if p := r.focused(); p != nil && len(did.job.lines) > 1 {
 		p.ClearMarks()
 	}
+	r.mayUndo(&did)
 	path := r.words.Describe(did.job.lines[0]).Path
 	if len(did.outs) > 1 {
 		text := fmt.Sprintf("%s: %d done", path, len(did.outs)-failed)

@@ -42,6 +42,16 @@ func (t *Trends) Overview(ctx context.Context, tenant, span string) (o Overview,
 		o.AwaySince = t.opt.Away(tenant)
 	}
 	o.TenantID, o.Over, o.At, o.Now = tenant, span, t.opt.Clock.Now().UTC(), now.Figures
+	t.mu.Lock()
+	last := t.last[tenant]
+	t.mu.Unlock()
+	if last != nil { // what came since the newest look is in no point yet
+		p := since(last, &now)
+		old := &o.Points[len(o.Points)-1]
+		p.TenantID, p.Span, p.From = old.TenantID, old.Span, old.From
+		p.join(old)
+		*old = p
+	}
 	var spent [][]Spent
 	for i := range o.Points {
 		spent = append(spent, o.Points[i].By)

@@ -138,7 +138,7 @@ func New(opt Options) *Trends {
 func (t *Trends) Run(ctx context.Context) error { return t.loop.Run(ctx) }
 
 // Made has a tenant looked at that there was not when Run began.
-func (t *Trends) Made(tenant string) { t.loop.Due(tenant, t.opt.Clock.Now().Add(time.Minute)) }
+func (t *Trends) Made(tenant string) { t.loop.Due(tenant, time.Time{}) }
 
 // slot is the place of a point: that of its time among those that its span keeps.
 func slot(p *Point) string {

@@ -1,6 +1,7 @@
 package trend_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -119,13 +120,15 @@ func TestWhoCostMostComesFirst(t *testing.T) {
 				{Name: "dan", Project: "api", State: "idle"},
 			}
 		})
+		r.goes(time.Second, func(n *trend.Now) { n.Agents = slices.Clone(n.Agents); n.Agents[1].CostUSD++ }) // of this minute, and in no point yet
 		o := expect.Of(r.trends.Overview(t.Context(), enginetest.Acme, "hour"))(t)
+		expect.Is(t, o.Agents[0].CostUSD, 4.0, "what bob has cost so far")
 		var names []string
 		for _, s := range append(o.Agents, o.Projects...) {
 			names = append(names, s.Name)
 		}
-		expect.Same(t, names, []string{"bob", "cy", "ada", "dan", "web", "api"})
-		web := o.Projects[0]
+		expect.Same(t, names, []string{"bob", "cy", "ada", "dan", "api", "web"})
+		web := o.Projects[1]
 		expect.True(t, web.CostUSD == 3.5 && web.Working == 1 && web.Waiting == 1 && o.Agents[0].Failing == 1, "%+v", o.Projects)
 		expect.Fails(t, expect.Fault(r.trends.Overview(t.Context(), enginetest.Acme, "year")), "over", "was taken")
 	})

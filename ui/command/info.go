@@ -39,6 +39,7 @@ type Info struct {
 	Role    Role
 	Short   string
 	Use     string // "cancel ID"
+	Undo    string // the command that takes it back: "task retry"; "" for none
 }
 
 // Describe says what a line would do, without running it. Flags may be
@@ -69,6 +70,7 @@ func describe(cmd *cobra.Command) Info {
 		Role:    Role(cmd.Annotations[noteRole]),
 		Short:   cmd.Short,
 		Use:     cmd.Use,
+		Undo:    cmd.Annotations[noteUndo],
 	}
 }
 

@@ -59,7 +59,7 @@ func (t *tree) operation(o *op.Op) *cobra.Command {
 	given := operation{Op: o, texts: map[*op.Param]*string{}}
 	s := spec{
 		use: o.Name[strings.LastIndexByte(o.Name, ' ')+1:], short: o.Short, long: o.Long, example: o.Example,
-		effect: o.Effect, role: o.Role, confirm: o.Confirm, forAgents: o.ForAgents, looks: o.Looks, ownScope: o.Alone,
+		effect: o.Effect, role: o.Role, confirm: o.Confirm, undo: o.Undo, forAgents: o.ForAgents, looks: o.Looks, ownScope: o.Alone,
 		flags: given.bind, check: given.check, run: given.run,
 	}
 	for _, p := range o.Params {

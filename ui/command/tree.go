@@ -17,6 +17,7 @@ const (
 	noteEffect  = "effect"
 	noteConfirm = "confirm"
 	noteRole    = "role"
+	noteUndo    = "undo"
 	noteArgs    = "args" // sources of completion for the positional arguments
 )
 
@@ -47,6 +48,7 @@ type spec struct {
 	effect  Effect
 	role    Role    // "" follows from the effect: Viewer or Operator
 	confirm Confirm // "" is ConfirmNone
+	undo    string  // the command that takes it back
 	// args are the sources of completion of the positional arguments, one
 	// each; the last one repeats for "ID…".
 	args   []string
@@ -265,7 +267,7 @@ func (t *tree) command(s spec) *cobra.Command {
 		Args: positional(s), RunE: t.wrap(s),
 		Annotations: map[string]string{
 			noteEffect: string(s.effect), noteRole: string(s.role), noteConfirm: string(s.confirm),
-			noteArgs: strings.Join(s.args, " "),
+			noteArgs: strings.Join(s.args, " "), noteUndo: s.undo,
 		},
 	}
 	if s.flags != nil {

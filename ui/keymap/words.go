@@ -15,7 +15,7 @@ func Words() Vocabulary {
 		Actions: []string{
 			"up", "down", "left", "right", "top", "bottom", "half-up", "half-down", "page-up", "page-down", "open", "back", "quit",
 			"mark", "mark-all", "show-all", "clear-marks", "filter", "sort", "next-match", "prev-match", "follow", "wrap", "fold", "fold-all",
-			"palette", "help", "panes", "messages", "tenants", "redraw", "suspend", "mouse",
+			"palette", "help", "panes", "messages", "tenants", "redraw", "suspend", "mouse", "undo",
 			"next-need", "copy", "copy-row", "links", "alone", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
 			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke", "create", "pager",
 			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions", "show-engines",

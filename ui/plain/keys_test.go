@@ -23,7 +23,7 @@ var lineOf = map[string]string{
 	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
-	"arguments": "answer", "timeline": "dag timeline", "show-overview": "overview", "span": "overview --over week", "by": "overview --by project", "mouse": "",
+	"arguments": "answer", "timeline": "dag timeline", "show-overview": "overview", "span": "overview --over week", "by": "overview --by project", "mouse": "", "undo": "task undo",
 	"story": "story", "since": "story --since 8h", "compare": "dag compare", "travel": "dag at", "fork": "dag fork", "now": "dag timeline", "show-policies": "policy list", "backtest": "policy backtest", "cases": "policy test",
 	"work": "agent diff", "terminal": "agent attach", "type": "agent tell", "detach": "", "edit-file": "review edit", "show-reviews": "review list", "review": "review show", "swap": "agent diff",
 }
