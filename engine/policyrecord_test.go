@@ -114,7 +114,7 @@ func TestNobodyTakesTheRunOfAPolicy(t *testing.T) {
 	p, err := e.Judge.Propose(ctx, alice, judge.Proposal{Kind: judge.KindRules, Source: []byte(lenient), Cases: []byte(lenientCase)})
 	expect.No(t, err)
 	// An import brings what it brings.
-	expect.No(t, e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+	expect.No(t, e.Audit.Append(ctx, alice, func(tx *audit.Tx) error {
 		_, err := e.DAG.EmitIn(tx, began("policy:default", "ada"), began("policy:default~2", "eve"))
 		return err
 	}))
@@ -136,7 +136,7 @@ func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
 	now := time.Now()
 	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
 	old := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"}))(t)
-	expect.No(t, e.Audit.Update(ctx, alice, func(tx *audit.Tx) error {
+	expect.No(t, e.Audit.Append(ctx, alice, func(tx *audit.Tx) error {
 		if _, err := e.DAG.ObserveIn(tx, old); err != nil {
 			return err
 		}

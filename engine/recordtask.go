@@ -151,7 +151,7 @@ func (r recorder) Starting(ctx context.Context, t *task.Task, a judge.Action) er
 	case fleet.KindPrompt, skill.KindInvoke, cad.KindAssignment:
 		return nil
 	}
-	return r.ledger.Update(ctx, core.Self(t.TenantID, "recorder"), func(tx *audit.Tx) error {
+	return r.ledger.Append(ctx, core.Self(t.TenantID, "recorder"), func(tx *audit.Tx) error {
 		run, err := r.dag.StartIn(tx, infoOf(cmp.Or(t.Agent, t.Kind), t), true)
 		if err != nil {
 			return err

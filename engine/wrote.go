@@ -129,7 +129,7 @@ func (r recorder) worked(ctx context.Context, tenant string, places []string, si
 	if len(changed)+more+len(failed) == 0 {
 		return
 	}
-	_ = r.ledger.Update(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error {
+	_ = r.ledger.Append(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error {
 		run, err := of(tx)
 		if err != nil {
 			return err

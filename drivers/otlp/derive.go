@@ -25,7 +25,6 @@ type deriver struct {
 	content bool // what was said is told too
 	spans   []*tracepb.Span
 	lives   map[string]*life
-	runs    map[string]dag.RunState
 }
 
 func attrsOf(attrs ...*commonpb.KeyValue) []*commonpb.KeyValue { return attrs }
@@ -35,7 +34,7 @@ func wanted(kind []byte) bool {
 	switch string(kind) {
 	case "task.succeeded", "task.failed", "task.blocked", "task.timed_out", "task.cancelled",
 		"judge.outcome", "approval.approved", "approval.denied", "approval.expired", "approval.voided",
-		"execution.success", "execution.failed", "execution.timeout", "dag.emitted":
+		"execution.success", "execution.failed", "execution.timeout", dag.FinishedEvent:
 		return true
 	}
 	return false
@@ -67,7 +66,7 @@ func (d *deriver) take(ctx context.Context, e *audit.Event) error {
 	case "execution":
 		err = d.execution(ctx, p.ID)
 	case "dag":
-		err = d.emitted(ctx, p)
+		err = d.over(ctx, p.ID)
 	}
 	if errors.Is(err, core.Kind(core.NotFound)) {
 		return nil

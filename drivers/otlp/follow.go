@@ -11,7 +11,6 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"swarmdeck/engine"
-	"swarmdeck/engine/dag"
 )
 
 // MaxBehind is how many audit events a tenant's log may grow while they can't
@@ -133,7 +132,7 @@ func (x *Exporter) some(ctx context.Context, tenant string, once bool) (more boo
 		x.figures.skipped.Add(int64(to - at)) //nolint:gosec // a count of events
 		at = to
 	}
-	d := &deriver{eng: x.eng, tenant: tenant, told: x.to.told, content: x.to.Content, lives: map[string]*life{}, runs: map[string]dag.RunState{}}
+	d := &deriver{eng: x.eng, tenant: tenant, told: x.to.told, content: x.to.Content, lives: map[string]*life{}}
 	upto := at
 	for len(d.spans) < x.to.Batch {
 		events, seen, err := x.eng.Audit.Pick(ctx, tenant, upto, lookAt, wanted)

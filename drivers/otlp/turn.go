@@ -2,12 +2,10 @@ package otlp
 
 import (
 	"context"
-	"strings"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
@@ -17,25 +15,11 @@ import (
 // core.MaxPageSize. The turn's span says how many there were.
 const maxTurn = 20 * core.MaxPageSize
 
-// emitted looks whether a run of an agent is over: then its record is complete.
-func (d *deriver) emitted(ctx context.Context, p audit.Payload) error {
-	id, is := strings.CutPrefix(p.ID, "run:")
-	var state struct {
-		Events uint64 `json:"events"`
-	}
-	if !is || core.DecodeStored(p.State, &state) != nil {
-		return nil
-	}
-	r, ok := d.runs[id]
-	if !ok || r.Events < state.Events {
-		var err error
-		if r, err = d.eng.DAG.Run(ctx, d.tenant, id); err != nil {
-			return err
-		}
-		d.runs[id] = r
-	}
-	if r.FinishedAt.IsZero() || r.Events != state.Events || !d.told(r.TraceID) {
-		return nil
+// over makes the spans of a run that is over: its record is complete.
+func (d *deriver) over(ctx context.Context, run string) error {
+	r, err := d.eng.DAG.Run(ctx, d.tenant, run)
+	if err != nil || !d.told(r.TraceID) {
+		return err
 	}
 	return d.turn(ctx, &r)
 }

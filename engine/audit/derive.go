@@ -20,8 +20,11 @@ import (
 
 // Deriver is an Auditable that also knows what follows from audited rows. It
 // visits each row that derived buckets must have, and each counter that is not
-// zero, from audited rows alone. Rows come in any order, each once.
+// zero, from audited rows alone. Rows come in any order, each once. Where an audited
+// row can't be read, which is told of that row, Derive fails with a core.Damaged: what
+// follows from it is not compared.
 type Deriver interface {
+	Auditable
 	// Derives names those buckets and counters as Declare wants them.
 	Derives() []string
 	Derive(tx store.Tx, d *Derivation) error
@@ -115,18 +118,26 @@ func (r *replay) rows(ctx context.Context, tx store.Tx, declared *classes, deriv
 	}
 	expect := func(row func(b store.Bucket, key, value []byte)) error {
 		for _, d := range derivers {
-			if err := d.Derive(tx, &Derivation{row}); err != nil {
+			if err := d.Derive(tx, &Derivation{row}); err != nil && len(core.DamagedIn(err)) == 0 {
 				return err
 			}
 		}
 		return nil
 	}
-	err = expect(func(b store.Bucket, key, value []byte) { sums[string(b)] -= r.hash(b, key, value) })
-	if err != nil {
-		return err
+	unsure := map[string]bool{}
+	for _, d := range derivers {
+		err := d.Derive(tx, &Derivation{func(b store.Bucket, key, value []byte) { sums[string(b)] -= r.hash(b, key, value) }})
+		if damaged := core.DamagedIn(err); len(damaged) > 0 {
+			for _, name := range append(d.Derives(), string(counters)) {
+				unsure[name] = true
+			}
+			r.unreadable(d.Subject(), damaged[0].Key, damaged[0])
+		} else if err != nil {
+			return err
+		}
 	}
 	for b, sum := range sums {
-		if sum != 0 {
+		if sum != 0 && !unsure[b] {
 			if err := r.different(tx, inventory, known, store.Bucket(b), expect); err != nil {
 				return err
 			}

@@ -15,7 +15,7 @@ import (
 // asked for. What it says is stored with each event.
 func Routine(eventType string) bool {
 	switch eventType {
-	case rowsEvent, "dag.emitted", "dag.closed", "worker.consumed", "task.sent", "agent.busy", "agent.released", "agent.process", "agent.offers",
+	case rowsEvent, "dag.finished", "worker.consumed", "task.sent", "agent.busy", "agent.released", "agent.process", "agent.offers",
 		"resource.state", "egress.used", "rule.used", "message.read", "cad.messages.read":
 		return true
 	}

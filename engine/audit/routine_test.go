@@ -14,7 +14,7 @@ import (
 // without, also once events have left.
 func TestWhatIsToldIsListedWithoutBookkeeping(t *testing.T) {
 	h := newHouse(t)
-	types := []string{"task.queued", "dag.emitted", "agent.busy", "judge.outcome", "rows.written", "rows.written"}
+	types := []string{"task.queued", "dag.finished", "agent.busy", "judge.outcome", "rows.written", "rows.written"}
 	for i := range 60 {
 		record(t, h.Ledger, entry(types[i*i%len(types)], fmt.Sprintf("tk_%d", i)))
 	}

@@ -177,7 +177,7 @@ func (w *writer) fillBlocks() error {
 				return err
 			}
 		}
-		w.Add(countBlocks, 1)
+		w.tx.Add(countBlocks, 1)
 	}
 	return nil
 }
@@ -218,11 +218,20 @@ func (w *writer) setReturned(call uint64, status func(now byte) byte) error {
 	return returns.Put(w.tx.Derived(), record.Seq(n), next)
 }
 
-func (auditedStreams) Derives() []string {
+// blocks has reconcile make the rows of blocks anew.
+type blocks struct{}
+
+var _ audit.Deriver = blocks{}
+
+func (blocks) Subject() string { return "dag.block" }
+
+func (blocks) States(store.Tx, func(string, any) error) error { return nil }
+
+func (blocks) Derives() []string {
 	return []string{string(columns), string(returns), string(pieces)}
 }
 
-func (auditedStreams) Derive(tx store.Tx, d *audit.Derivation) error {
+func (blocks) Derive(tx store.Tx, d *audit.Derivation) error {
 	r := reader{tx}
 	for n := range uint64(r.Counter(countBlocks)) {
 		b, err := r.readBlock(n)

@@ -7,7 +7,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
 
@@ -30,7 +29,7 @@ type DAG struct {
 
 // New makes the record over a ledger. It reads nothing and starts nothing.
 func New(opt Options) *DAG {
-	opt.Ledger.Register(auditedStreams{})
+	opt.Ledger.Register(indexes{}, blocks{})
 	return &DAG{ledger: opt.Ledger, formats: opt.Formats, sources: opt.Sources}
 }
 
@@ -64,20 +63,4 @@ func (d *DAG) Figures(ctx context.Context, tenant string) (Figures, error) {
 		return nil
 	})
 	return f, err
-}
-
-// auditedStreams has reconcile compare each stream's length, its newest event,
-// and the chain of all its events.
-type auditedStreams struct{}
-
-func (auditedStreams) Subject() string { return subject }
-
-func (auditedStreams) States(tx store.Tx, each func(string, any) error) error {
-	return heads.Within(tx, nil, nil, nil, false, func(_ record.Parts, found record.Found[head]) (bool, error) {
-		h, err := found.Value()
-		if err != nil { // the digest differs
-			return true, nil
-		}
-		return true, each(h.Stream, h.audited())
-	})
 }

@@ -23,6 +23,7 @@ func TestADamagedEventIsNamedAndHidesNoOther(t *testing.T) {
 			for range 3 {
 				r.emit(r.head("ada", "run-1"), &dag.HistoryAppend{List: "main", MessageRef: "m"})
 			}
+			r.forged = true
 			r.No(r.DB.Update(t.Context(), acme, func(tx store.Tx) error { return tx.Put("dag.event", record.Seq(2), row) }))
 			var unread []string
 			d := dag.New(dag.Options{Ledger: audit.New(r.Store, audit.Options{Unread: func(_, noun string, err error) {

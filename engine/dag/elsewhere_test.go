@@ -16,14 +16,14 @@ func TestATurnThatNoTaskAskedForIsRecordedOnce(t *testing.T) {
 	r := newRig(t)
 	x := dag.Elsewhere{Agent: "ada", Turn: "ada/build/3"}
 	ask := func() (fresh bool) {
-		r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) (err error) {
+		r.No(r.Ledger.Append(t.Context(), alice, func(tx *audit.Tx) (err error) {
 			fresh, err = r.AskedIn(tx, x, "mend it")
 			return err
 		}))
 		return fresh
 	}
 	answer := func(said ...string) {
-		r.No(r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error { return r.AnsweredIn(tx, x, said) }))
+		r.No(r.Ledger.Append(t.Context(), alice, func(tx *audit.Tx) error { return r.AnsweredIn(tx, x, said) }))
 	}
 	kinds := func() (all []string) {
 		p := expect.Of(r.Events(t.Context(), acme, dag.Query{Forward: true}))(r.T)

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -42,10 +43,33 @@ func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Reco
 				return err
 			}
 		}
-		all, err = d.EmitIn(tx, events...)
+		all, err = d.emitIn(tx, events...)
 		return err
 	})
 	return all, explain("emit an event", err)
+}
+
+// emitIn is EmitIn for a transaction of nothing else: it says in the audit log who
+// emitted how much.
+func (d *DAG) emitIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
+	all, err := d.EmitIn(tx, events...)
+	if err != nil {
+		return nil, err
+	}
+	fresh := 0
+	for i := range all {
+		if all[i].New {
+			fresh++
+		}
+	}
+	if fresh == 0 {
+		return all, nil
+	}
+	first := &events[0]
+	_, err = tx.Record(audit.Entry{
+		Type: "dag.emitted", Trace: traceOf(first.TraceID), Subject: "dag", ID: first.EventID, Detail: map[string]int{"events": len(all), "new": fresh},
+	})
+	return all, err
 }
 
 // checkEnd: a run that is being recorded ends with its task, or what its agent does
@@ -79,7 +103,7 @@ func (d *DAG) ObserveIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 	if len(events) > MaxBatch {
 		return nil, core.Invalid("events", len(events), fmt.Sprintf("at most %d at once", MaxBatch))
 	}
-	w := &writer{reader: reader{tx}, tx: tx, batch: events, heads: map[uint64]*head{}}
+	w := &writer{reader: reader{tx.Derived()}, tx: tx, batch: events, heads: map[uint64]*head{}}
 	all := make([]Recorded, len(events))
 	for i := range events {
 		e := &events[i]
@@ -110,14 +134,16 @@ func named(e *Event, err error) error {
 	return refused.With("event_id", e.EventID)
 }
 
-// writer takes events in within one transaction.
+// writer takes events in within one transaction: the events themselves into tx, and
+// what follows from them into the transaction that it reads from.
 type writer struct {
 	reader
-	tx    *audit.Tx
+	tx    *audit.Tx        // nil where what follows is made anew
 	batch []Event          // that are taken in together
 	heads map[uint64]*head // of the streams that got longer
 	order []uint64         // those streams, as they came
 	fresh uint64           // events that were not here
+	ended []*head          // streams of runs that are over with one of them
 }
 
 // emit takes one event in.
@@ -142,56 +168,77 @@ func (w *writer) emit(e *Event) (Recorded, error) {
 	if err := w.check(e, stream, h); err != nil {
 		return Recorded{}, err
 	}
-	if num == 0 {
-		num = w.nextName()
-	}
 	pos = uint64(w.Add(countEvents, 1))
 	w.fresh++
 	rec := Recorded{Pos: pos, Seq: h.Events + 1, RecordedAt: At(w.tx.Now()), New: true, Event: *e}
-	if err := names.Put(w, self, record.Seq(num).Seq(pos)); err != nil {
+	if err := stored.Put(w.tx, record.Seq(pos), encodeRecord(w.tx.Now(), rec.Seq, stream, e)); err != nil {
 		return Recorded{}, err
 	}
-	if err := stored.Put(w, record.Seq(pos), encodeRecord(w.tx.Now(), rec.Seq, stream, e)); err != nil {
+	if err := w.take(e, self, num, pos, stream, h); err != nil {
 		return Recorded{}, err
 	}
-	at, err := w.surroundings(e, stream, rec.Seq)
-	if err != nil {
-		return Recorded{}, err
-	}
-	if err := w.index(e, pos, stream, rec.Seq); err != nil {
-		return Recorded{}, err
-	}
-	if err := w.graph(e, pos, at); err != nil {
-		return Recorded{}, err
-	}
-	h.extend(e, pos)
-	if rec.Seq%markEvery == 0 {
-		if err := marks.Put(w, record.Seq(stream).Seq(rec.Seq), h.RunState); err != nil {
-			return Recorded{}, err
-		}
+	if e.Kind == KindRunFinished {
+		w.ended = append(w.ended, h)
 	}
 	w.tx.Changed("dag", e.EventID)
 	return rec, nil
 }
 
-// finish writes the heads of the streams that got longer, and audits them, and
-// what the record is searched by.
+// take puts an event where it is looked for. num is the number of its name, 0 for one
+// that nothing named yet; h the head of its stream, as it was before.
+func (w *writer) take(e *Event, self record.Key, num, pos, stream uint64, h *head) error {
+	if num == 0 {
+		num = w.nextName()
+	}
+	if err := names.Put(w, self, record.Seq(num).Seq(pos)); err != nil {
+		return err
+	}
+	seq := h.Events + 1
+	at, err := w.surroundings(e, stream, seq)
+	if err != nil {
+		return err
+	}
+	if err := w.index(e, pos, stream, seq); err != nil {
+		return err
+	}
+	if err := w.graph(e, pos, at); err != nil {
+		return err
+	}
+	h.extend(e, pos)
+	if seq%markEvery == 0 {
+		return marks.Put(w, record.Seq(stream).Seq(seq), h.RunState)
+	}
+	return nil
+}
+
+// finish writes what is left once all events are in: the heads of the streams that got
+// longer, and what the record is searched by. The audit log is told which runs are over.
 func (w *writer) finish() error {
 	for _, stream := range w.order {
-		h := w.heads[stream]
-		var err error
-		h.AuditSeq, err = w.tx.Record(audit.Entry{
-			Type: "dag.emitted", Trace: traceOf(h.TraceID), Subject: subject, ID: h.Stream, State: h.audited(), Prev: h.AuditSeq,
-		})
-		if err != nil {
-			return err
-		}
-		if err := heads.Put(w, record.Seq(stream), *h); err != nil {
+		w.tx.Trace = cmp.Or(w.tx.Trace, traceOf(w.heads[stream].TraceID))
+	}
+	for _, h := range w.ended {
+		if _, err := w.tx.Record(audit.Entry{Type: FinishedEvent, Trace: traceOf(h.TraceID), Subject: "dag.run", ID: h.RunID}); err != nil {
 			return err
 		}
 	}
+	if err := w.putHeads(); err != nil {
+		return err
+	}
 	return w.fillBlocks()
 }
+
+func (w *writer) putHeads() error {
+	for _, stream := range w.order {
+		if err := heads.Put(w, record.Seq(stream), *w.heads[stream]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FinishedEvent is the audit event of a run's end, by the run's id.
+const FinishedEvent = "dag.finished"
 
 // traceOf is a trace id as the audit log takes it: a fresh one for what is none.
 func traceOf(id string) string {
@@ -292,13 +339,18 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 	if e.RunID != "" && seq == 1 {
 		w.Add(countRuns, 1)
 	}
-	if err := streams.Put(w, record.Seq(stream).Seq(seq), record.Seq(pos).Byte(e.Kind.code())); err != nil {
+	h := w.heads[stream]
+	told := uint64(1)
+	if e.routine() {
+		told = 0
+	}
+	h.Told += told
+	if err := streams.Put(w, record.Seq(stream).Seq(seq), record.Seq(pos).Byte(e.Kind.code()).Seq(h.Told)); err != nil {
 		return err
 	}
 	if err := w.append(kinds, kind, record.Seq(pos)); err != nil {
 		return err
 	}
-	h := w.heads[stream]
 	for _, of := range []struct {
 		class byte
 		id    string
@@ -310,7 +362,11 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := w.append(subjects, record.Seq(num), record.Seq(pos).Seq(stream)); err != nil {
+		n, last, err := tip(w.reader, subjects, record.Seq(num))
+		if err != nil {
+			return err
+		}
+		if err := subjects.Put(w, listed{under: record.Seq(num)}.at(n+1), record.Seq(pos).Seq(stream).Seq(record.LastSeq(last)+told)); err != nil {
 			return err
 		}
 	}

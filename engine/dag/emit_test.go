@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/expect"
@@ -142,19 +141,6 @@ func TestStreamsStayLinearUnderManyEmitters(t *testing.T) {
 		}
 	}
 	expect.Is(t, total, 320)
-}
-
-func TestTheAuditLogKnowsEveryStream(t *testing.T) {
-	s := newStory(t)
-	deltas, err := s.Ledger.Reconcile(t.Context(), acme)
-	expect.True(t, err == nil && len(deltas) == 0, "%v %v", deltas, err)
-	// An event that is in the record alone, or in the log alone, shows.
-	s.No(s.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
-		_, err := tx.Record(audit.Entry{Type: "dag.emitted", Subject: "dag.stream", ID: "run:r-1", State: map[string]any{"events": 9, "head": "x", "chain": "y"}})
-		return err
-	}))
-	deltas, err = s.Ledger.Reconcile(t.Context(), acme)
-	expect.True(t, err == nil && len(deltas) == 3, "%v %v", deltas, err)
 }
 
 func TestAnEventIsFoundByItsBeginning(t *testing.T) {

@@ -23,7 +23,7 @@ func TestVectorsHaveTheirIDsAndEdges(t *testing.T) {
 		expect.No(t, err, v.Name)
 		kinds[e.Kind] = true
 		expect.Is(t, e.EventID, v.EventID, v.Name, "id")
-		expect.No(t, r.Ledger.Update(t.Context(), alice, func(tx *audit.Tx) error {
+		expect.No(t, r.Ledger.Append(t.Context(), alice, func(tx *audit.Tx) error {
 			_, err := r.ObserveIn(tx, e)
 			return err
 		}), v.Name)

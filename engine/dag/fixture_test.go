@@ -24,16 +24,23 @@ var alice = core.Caller{Tenant: acme, Name: "alice", Kind: core.Operator, Door: 
 type rig struct {
 	*enginetest.World
 	*dag.DAG
-	at   time.Time
-	full atomic.Bool // nothing can be written
+	at     time.Time
+	full   atomic.Bool // nothing can be written
+	forged bool        // rows were changed behind the log's back
 }
 
+// newRig makes one whose indexes must in the end be what follows from its events.
 func newRig(t testing.TB) *rig {
 	r := &rig{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	enginetest.New(t, enginetest.Options{Full: r.full.Load, Build: func(w *enginetest.World) {
 		r.World = w
 		r.DAG = dag.New(dag.Options{Ledger: w.Ledger})
 	}})
+	t.Cleanup(func() {
+		if !r.forged && r.DB != nil {
+			r.Proven(acme)
+		}
+	})
 	return r
 }
 

@@ -158,26 +158,14 @@ func (s *RunState) open(call string) int {
 	return slices.IndexFunc(s.OpenCalls, func(c OpenCall) bool { return c.CallID == call })
 }
 
-// subject names the streams in the audit log.
-const subject = "dag.stream"
-
 // head is a stream's state with what keeps it sound.
 type head struct {
 	RunState `json:",embed"`
 	Stream   string `json:"stream"`        // run:ID, agent:ID or tenant
 	Chain    string `json:"chain"`         // sha256 over the chain before and the event's id, hex
-	AuditSeq uint64 `json:"audit_seq"`     // newest event of the audit log about it
 	LastPos  uint64 `json:"pos,omitempty"` // of the newest event
+	Told     uint64 `json:"told"`          // events that are no bookkeeping
 }
-
-// audited is what the audit log says of a stream.
-type audited struct {
-	Events uint64 `json:"events"`
-	Head   string `json:"head"`
-	Chain  string `json:"chain"`
-}
-
-func (h *head) audited() audited { return audited{h.Events, h.Head, h.Chain} }
 
 // extend takes the next event in.
 func (h *head) extend(e *Event, pos uint64) {

@@ -18,6 +18,9 @@ type Query struct {
 	Forward     bool // the oldest first, as those of a run always are
 	Short       bool // of a timeline: only what rows show, which can't be written as JSON
 
+	All bool // of a timeline: with the bookkeeping
+
+	told     bool   // without it
 	returned string // what came of a tool call
 }
 
@@ -94,7 +97,7 @@ func (q *Query) match(e *Event) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
 	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
 		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
-		same(q.Status, status(e)) && q.Within(e.TS.at)
+		same(q.Status, status(e)) && q.Within(e.TS.at) && !(q.told && e.routine())
 }
 
 // status is what an event says of how something ended or stands.

@@ -85,18 +85,24 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		if err != nil {
 			return err
 		}
-		if narrow = len(lists) > 1 || q.Narrows() || q.returned != ""; narrow {
+		counted := lists[0].rows == streams || lists[0].rows == subjects
+		if narrow = len(lists) > 1 || q.Narrows() || q.returned != "" || q.told && !counted; narrow {
 			s = newSearch(&q, lists, forward, uint64(r.Counter(countEvents)))
 			return nil
 		}
-		total = int(lists[0].n)
-		return r.rows(lists[0], forward, uint64(f.Offset()), uint64(f.Size), func(w row) error {
+		show := func(w row) error {
 			e, err := w.recorded()
 			if err == nil {
 				err = take(r, e)
 			}
 			return d.passOver(tenant, err)
-		})
+		}
+		if q.told {
+			total, err = lists[0].told(r, forward, f, show)
+			return err
+		}
+		total = int(lists[0].n)
+		return r.rows(lists[0], forward, uint64(f.Offset()), uint64(f.Size), show)
 	})
 	for err == nil && narrow && !s.over {
 		if err = s.scan(ctx, d, tenant); err != nil {
@@ -167,6 +173,36 @@ func (r reader) walk(l listed, forward bool, skip, n uint64, fn func(Recorded) e
 		}
 		return fn(e)
 	})
+}
+
+// told is a page of the entries of a list that are no bookkeeping, and how many there
+// are. Each is looked for by its number among them, which the entries have.
+func (l listed) told(r reader, forward bool, f core.Filter, fn func(row) error) (total int, err error) {
+	_, newest, err := tip(r, l.rows, l.under)
+	if err != nil || l.n == 0 {
+		return 0, err
+	}
+	total = int(record.LastSeq(newest))
+	for k := f.Offset(); k < total && k < f.Offset()+f.Size; k++ {
+		want := uint64(k + 1)
+		if !forward {
+			want = uint64(total - k)
+		}
+		at := sort.Search(int(l.n), func(i int) bool {
+			v, bad := l.rows.Data(r, l.at(uint64(i)+1))
+			if bad != nil {
+				err = bad
+			}
+			return bad != nil || record.LastSeq(v) >= want
+		})
+		if err == nil {
+			err = r.rows(l, true, uint64(at), 1, fn)
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+	return total, nil
 }
 
 // rows is walk without a look into the events, also past those that can't be

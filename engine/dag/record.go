@@ -17,15 +17,16 @@ import (
 // place within an event's edges or nodes; n counts the entries of one list from
 // 1, so that any page of it is found by its number. Keys begin with what grows,
 // so that the newest stand together: a record of millions of events is written
-// at its edges. Values are keys, too, but for JSON and the events.
+// at its edges. Values are keys, too, but for JSON and the events. told is how many
+// entries of a list up to one are no bookkeeping.
 const (
 	stored     record.Rows[[]byte]   = "dag.event"   // pos → recorded at, seq, num of its stream, canonical JSON
 	edgesOf    record.Rows[[]Edge]   = "dag.edge"    // pos → the event's edges but RUN_HAS_EVENT
 	names      record.Rows[[]byte]   = "dag.name"    // type, id → num, and of an event that is here its pos
 	heads      record.Rows[head]     = "dag.head"    // num of a stream
 	marks      record.Rows[RunState] = "dag.mark"    // num of a stream, seq: as of that seq
-	streams    record.Rows[[]byte]   = "dag.stream"  // num of a stream, seq → pos, kind
-	subjects   record.Rows[[]byte]   = "dag.subject" // num of an agent, task or session, n → pos, num of the stream
+	streams    record.Rows[[]byte]   = "dag.stream"  // num of a stream, seq → pos, kind, told
+	subjects   record.Rows[[]byte]   = "dag.subject" // num of an agent, task or session, n → pos, num of the stream, told
 	kinds      record.Rows[[]byte]   = "dag.kind"    // kind, n → pos
 	callIDs    record.Rows[[]byte]   = "dag.call"    // num of a stream, call id (0 and correlation id of a request), pos → kind
 	runCalls   record.Rows[[]byte]   = "dag.calls"   // num of a stream, n → pos of a tool call
@@ -66,12 +67,18 @@ const (
 )
 
 // last is the number of entries of a list.
-func (r reader) last(rows record.Rows[[]byte], under record.Key) (n uint64, err error) {
-	err = rows.Within(r, under, nil, nil, true, func(rest record.Parts, _ record.Found[[]byte]) (bool, error) {
-		n = rest.Seq()
+func (r reader) last(rows record.Rows[[]byte], under record.Key) (uint64, error) {
+	n, _, err := tip(r, rows, under)
+	return n, err
+}
+
+// tip is the newest entry of a list and its number; 0 and nil of an empty one.
+func tip(r reader, rows record.Rows[[]byte], under record.Key) (n uint64, value []byte, err error) {
+	err = rows.Within(r, under, nil, nil, true, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+		n, value = rest.Seq(), found.Data
 		return false, nil
 	})
-	return n, err
+	return n, value, err
 }
 
 // micros is a time as keys have it.

@@ -29,11 +29,12 @@ func (r reader) recorded() (runs []string, err error) {
 // countRecorded counts the runs that were recorded; their ids come of it.
 const countRecorded = "dag.recorded"
 
-// What is gathered before it is written: a busy agent costs a few commits a
-// second. Tool calls and ends are written at once, with all before them.
+// What is gathered before it is written, where no commit takes it along: a busy agent
+// costs a few commits a second. Whoever records takes it along sooner as a rule. What
+// was cut off and ends are written at once, with all before them.
 const (
 	gatherEvents = 64
-	gatherFor    = 100 * time.Millisecond
+	gatherFor    = 400 * time.Millisecond
 	writeFor     = 10 * time.Second // at most, until what is gathered is on disk
 )
 
@@ -82,7 +83,7 @@ type openCall struct {
 func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
 	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
 	r := &Recording{d: d, by: by, run: info, now: d.ledger.Clock().Now, calls: map[string]openCall{}, ended: map[string]string{}}
-	err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	err := d.ledger.Append(ctx, by, func(tx *audit.Tx) error {
 		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
 		r.last = tx.Now()
 		if err := d.open(tx, r.id, info, true); err != nil {
@@ -154,8 +155,11 @@ func (r *Recording) lost(err error) {
 	}
 }
 
-// ListMain is the list of a run's conversation.
-const ListMain = "main"
+// ListMain is the list of a run's conversation, ListUsage that of what it spent.
+const (
+	ListMain  = "main"
+	ListUsage = "usage"
+)
 
 // Said records a message of a conversation, as text.
 func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
@@ -214,12 +218,12 @@ func (r *Recording) message(at Time, role MessageRole, parts []ContentPart) Node
 // messageID is the run's newest message.
 func (r *Recording) messageID() string { return fmt.Sprintf("%s/%d", r.id, r.messages) }
 
-// Call records a tool call, durably: it has not had its effect yet.
-func (r *Recording) Call(ctx context.Context, server, tool, call string, args core.Raw) error {
+// Call records a tool call. One that has not had its effect yet is to be on disk
+// before it has: see Along.
+func (r *Recording) Call(server, tool, call string, args core.Raw) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.call(server, tool, fit(call), args)
-	r.mu.Unlock()
-	return r.Flush(ctx)
 }
 
 func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
@@ -271,19 +275,17 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 // Result records what came of a call, once: what is said of it later is of one that was
 // cut off or denied. A call that was never recorded is recorded with it, as far as is
 // known.
-func (r *Recording) Result(ctx context.Context, call string, status CallStatus, result core.Raw, fault *Fault) error {
+func (r *Recording) Result(call string, status CallStatus, result core.Raw, fault *Fault) {
 	call = fit(call)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.ended[call] != "" {
-		r.mu.Unlock()
-		return nil
+		return
 	}
 	if _, open := r.calls[call]; !open {
 		r.call("unknown", "unknown", call, nil)
 	}
 	r.result(call, status, result, fault)
-	r.mu.Unlock()
-	return r.Flush(ctx)
 }
 
 func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {

@@ -2,6 +2,7 @@ package dag_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -16,15 +17,28 @@ import (
 	"swarmdeck/expect"
 )
 
-func (r *rig) record() *dag.Recording {
+func (r *rig) record() *run {
 	r.T.Helper()
 	rec, err := r.Record(r.T.Context(), alice, dag.RunInfo{AgentID: "ada", TaskID: "task-1", Reason: "user", TraceID: "0af7651916cd43dd8448eb211c80319c"})
 	r.No(err)
-	return rec
+	return &run{rec}
+}
+
+// run is a recorded run of which calls and results are on disk at once.
+type run struct{ *dag.Recording }
+
+func (r *run) Call(ctx context.Context, server, tool, call string, args core.Raw) error {
+	r.Recording.Call(server, tool, call, args)
+	return r.Flush(ctx)
+}
+
+func (r *run) Result(ctx context.Context, call string, status dag.CallStatus, result core.Raw, fault *dag.Fault) error {
+	r.Recording.Result(call, status, result, fault)
+	return r.Flush(ctx)
 }
 
 // finish ends a run as its task's end does.
-func (r *rig) finish(rec *dag.Recording, success bool) error {
+func (r *rig) finish(rec *run, success bool) error {
 	r.T.Helper()
 	err := rec.Rest(r.T.Context())
 	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) error {
@@ -143,12 +157,12 @@ func (r *rig) closed(run string) {
 
 func TestARunThatAnotherFinishedIsClosed(t *testing.T) {
 	for name, c := range map[string]struct {
-		end     func(*rig, *dag.Recording)
+		end     func(*rig, *run)
 		want    []string
 		leftOut []string
 	}{
-		"when the engine died": {func(*rig, *dag.Recording) {}, []string{"run_started", "tool_call", "run_finished"}, nil},
-		"when it ends": {func(r *rig, rec *dag.Recording) {
+		"when the engine died": {func(*rig, *run) {}, []string{"run_started", "tool_call", "run_finished"}, nil},
+		"when it ends": {func(r *rig, rec *run) {
 			r.No(rec.Said(t.Context(), "main", dag.RoleAssistant, "and on"))
 			expect.True(t, r.finish(rec, true) != nil, "nobody is told that something was lost")
 		}, []string{"run_started", "tool_call", "run_finished"}, []string{"interruption", "tool_result", "history_append"}},
@@ -184,7 +198,7 @@ func TestARunWhoseAnswerAnotherStatedIsClosed(t *testing.T) {
 }
 
 // asks makes calls, all of which are open afterwards.
-func asks(rec *dag.Recording, n int) {
+func asks(rec *run, n int) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() { _ = rec.Call(context.Background(), "acp", "exec", fmt.Sprint("c-", i), core.Raw(`{}`)) })
@@ -274,4 +288,46 @@ func TestACallHasOneResult(t *testing.T) {
 	r.No(r.finish(rec, true))
 	want := []string{"run_started", "tool_call", "tool_result canceled", "interruption", "tool_call", "tool_result ok", "run_finished"}
 	expect.Same(t, r.kinds(rec.RunID()), want)
+}
+
+func TestWhatIsGatheredGoesAlongWithACommit(t *testing.T) {
+	r := newRig(t)
+	ctx := t.Context()
+	rec := r.record()
+	events := func() int {
+		return expect.Of(r.Events(ctx, acme, dag.Query{Run: rec.RunID()}))(t).Info.Total
+	}
+	commits := 0
+	along := func(fault error) error {
+		return rec.Along(ctx, func(record func(*audit.Tx) error) error {
+			return r.Ledger.Update(ctx, alice, func(tx *audit.Tx) error {
+				if err := record(tx); err != nil {
+					return err
+				}
+				commits++
+				if _, err := tx.Record(audit.Entry{Type: "test.done", Subject: "test", ID: "x"}); err != nil {
+					return err
+				}
+				return fault
+			})
+		})
+	}
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleUser, "build it"))
+	rec.Recording.Call("sh", "exec", "c-1", core.Raw(`{}`))
+	stale := errors.New("asked anew")
+	expect.True(t, errors.Is(along(stale), stale) && events() == 1, "of a commit that failed something is recorded")
+	r.No(along(nil))
+	expect.Is(t, events(), 3, "recorded with the commit")
+	log := expect.Of(r.Ledger.List(ctx, acme, core.Filter{Size: 1}))(t)
+	expect.True(t, log.Items[0].EventType == "test.done" && strings.Contains(string(log.Items[0].Payload), `"dag.event `), "its event proves what is recorded: %s", log.Items[0].Payload)
+
+	// What others emitted into the run costs the event alone that does not agree with it.
+	h := r.head("ada", rec.RunID())
+	r.emit(h, &dag.ToolResult{CallID: "c-1", Status: dag.CallOK, Result: core.Raw(`{}`)})
+	rec.Recording.Result("c-1", dag.CallOK, core.Raw(`{"rc":1}`), nil)
+	r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, "built"))
+	commits = 0
+	r.No(along(nil))
+	expect.True(t, commits == 1 && events() == 5, "%d commits, %d events", commits, events())
+	expect.Says(t, r.finish(rec, true), "c-1")
 }

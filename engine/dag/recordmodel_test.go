@@ -80,19 +80,19 @@ func TestAConversationWithAModelIsStatedOnce(t *testing.T) {
 
 func TestARequestThatIsCutOffEndsAsInterrupted(t *testing.T) {
 	for name, c := range map[string]struct {
-		end  func(r *rig, rec *dag.Recording)
+		end  func(r *rig, rec *run)
 		want []string
 		how  dag.CallStatus
 	}{
-		"by its upstream": {func(r *rig, rec *dag.Recording) {
+		"by its upstream": {func(r *rig, rec *run) {
 			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallInterrupted, Error: &dag.Fault{Code: "upstream_lost"}}))
 			r.No(r.finish(rec, true))
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallInterrupted},
-		"by the run's end": {func(r *rig, rec *dag.Recording) {
+		"by the run's end": {func(r *rig, rec *run) {
 			r.No(r.finish(rec, false))
 			r.No(rec.Answered(r.T.Context(), "1", dag.ModelAnswer{Status: dag.CallOK})) // too late
 		}, []string{"run_started", "model_request", "model_response", "interruption", "run_finished"}, dag.CallCanceled},
-		"by the engine's death": {func(r *rig, _ *dag.Recording) {
+		"by the engine's death": {func(r *rig, _ *run) {
 			r.No(r.DB.Close())
 			r.Open()
 			r.No(r.Recover(r.T.Context(), acme))
@@ -247,13 +247,13 @@ func TestARequestThatDoesNotFitIsEndedByItsAnswer(t *testing.T) {
 
 func TestWhatCouldNotBeWrittenIsStatedAgain(t *testing.T) {
 	said := []dag.Spoken{spoken(dag.RoleUser, "rm -rf /"), spoken(dag.RoleUser, "please"), spoken(dag.RoleUser, "now")}
-	for name, lose := range map[string]func(r *rig, rec *dag.Recording, ask func(string, int) error) error{
-		"as another had stated it otherwise": func(r *rig, rec *dag.Recording, ask func(string, int) error) error {
+	for name, lose := range map[string]func(r *rig, rec *run, ask func(string, int) error) error{
+		"as another had stated it otherwise": func(r *rig, rec *run, ask func(string, int) error) error {
 			id := rec.RunID() + "/1"
 			r.emitted("other", "eve", &dag.HistoryAppend{List: "main", MessageRef: id}, r.message(id, "mine", dag.RoleUser))
 			return ask("1", 2)
 		},
-		"as the disk was full": func(r *rig, rec *dag.Recording, ask func(string, int) error) error {
+		"as the disk was full": func(r *rig, rec *run, ask func(string, int) error) error {
 			r.full.Store(true)
 			defer r.full.Store(false)
 			return ask("1", 2)
@@ -288,7 +288,7 @@ func TestDecisionsLeadToTheirCalls(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	decide := func(call, decision string) {
-		r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+		r.No(r.Ledger.Append(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 			return rec.DecideIn(tx, call, core.Raw(`{"decision":"`+decision+`","decided_by":"alice"}`))
 		}))
 	}
@@ -316,7 +316,7 @@ func TestRunsThatGoOnAreToldOfNotices(t *testing.T) {
 	ctx := t.Context()
 	r.No(r.finish(over, true))
 	live := r.record()
-	r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+	r.No(r.Ledger.Append(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 		return r.NotifyIn(tx, &dag.MCPListChanged{Server: "s"}, &dag.MCPResourceUpdated{Server: "s", URI: "resource://x", Hash: "h"})
 	}))
 	r.No(r.finish(live, true))

@@ -17,7 +17,7 @@ func TestDecisionsOfADoorAreAboutTheCallThatTheAgentTellsOf(t *testing.T) {
 			rec, ctx := r.record(), t.Context()
 			r.No(rec.Said(ctx, "main", dag.RoleUser, "Make a helper"))
 			decide := func(word string) {
-				r.No(r.Ledger.Update(ctx, core.Self(acme, "tests"), func(tx *audit.Tx) error {
+				r.No(r.Ledger.Append(ctx, core.Self(acme, "tests"), func(tx *audit.Tx) error {
 					return rec.DecideIn(tx, "door-1", core.Raw(`{"decision":"`+word+`"}`))
 				}))
 			}

@@ -23,15 +23,10 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
-	events := r.pending
-	r.pending = nil
+	events := r.take()
 	var rest *openRun
 	if over {
 		rest = &openRun{ID: r.id, Network: r.network}
-	}
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
 	}
 	r.mu.Unlock()
 	var err error
@@ -49,20 +44,57 @@ func (r *Recording) flush(ctx context.Context, over bool) error {
 	return r.err
 }
 
+// Along makes a commit that writes what is gathered, before all else.
+func (r *Recording) Along(ctx context.Context, commit func(record func(*audit.Tx) error) error) error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.mu.Lock()
+	events := r.take()
+	r.mu.Unlock()
+	var refused error
+	err := commit(func(tx *audit.Tx) error {
+		_, refused = r.d.ObserveIn(tx, events...)
+		return refused
+	})
+	switch {
+	case err == nil:
+		return nil
+	case refused != nil: // which is no reason to keep anything else from being written
+		err = r.d.keep(context.WithoutCancel(ctx), r.by, r.id, events, nil)
+		r.mu.Lock()
+		if err != nil {
+			r.models.forget()
+			r.lost(explain("record a run", err))
+		}
+		r.mu.Unlock()
+		return commit(func(*audit.Tx) error { return nil })
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(events, r.pending...)
+	return err
+}
+
+// take empties what is gathered; mu is held.
+func (r *Recording) take() []Event {
+	events := r.pending
+	r.pending = nil
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	return events
+}
+
 // keep writes events of a run, in their order; with over, nobody records it any more
 // after the last. Others may emit into the run too: an event that does
 // not agree with theirs costs itself alone, which the audit log tells. The
 // first such is the error then; any other error ends it at once.
 func (d *DAG) keep(ctx context.Context, by core.Caller, run string, events []Event, over *openRun) error {
 	if len(events) <= MaxBatch {
-		err := d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
+		err := d.ledger.Append(ctx, by, func(tx *audit.Tx) error {
 			if _, err := d.EmitIn(tx, events...); err != nil {
 				return err
-			}
-			if len(events) == 0 { // it has finished already
-				if _, err := tx.Record(audit.Entry{Type: "dag.closed", Subject: "dag.run", ID: run}); err != nil {
-					return err
-				}
 			}
 			return closeRun(tx, run, over)
 		})

@@ -43,7 +43,7 @@ func newSearch(q *Query, lists []listed, forward bool, events uint64) *search {
 	for _, l := range lists[1:] {
 		s.others = append(s.others, cursor{l: l})
 	}
-	s.unlisted = q.Run != "" || q.Correlation != "" || q.Task != "" || q.Session != "" || q.Agent != ""
+	s.unlisted = q.told || q.Run != "" || q.Correlation != "" || q.Task != "" || q.Session != "" || q.Agent != ""
 	if q.Kind != "" {
 		s.kind = Kind(q.Kind).code()
 	}

@@ -108,8 +108,21 @@ func (r reader) newestRun(agent string) (run string, err error) {
 	return run, err
 }
 
+// routine reports bookkeeping: what an agent has spent so far, which its end sums up, and
+// that a resource is still there.
+func (e *Event) routine() bool {
+	switch b := e.Body.(type) {
+	case *HistoryAppend:
+		return b.List == ListUsage
+	case *LivenessProbe:
+		return b.Status == Alive
+	}
+	return false
+}
+
 // Timeline lists the events of a run, task, agent or session, the oldest
-// first, each with what it begins or ends. A page costs the same wherever it
+// first, each with what it begins or ends: without bookkeeping, unless all are asked
+// for or one kind. A page costs the same wherever it
 // stands and however long the record is, unless more narrows it.
 func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[Moment], error) {
 	var none core.Page[Moment]
@@ -120,7 +133,7 @@ func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[M
 	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
 		return none, core.Invalid("kind", q.Kind, words(Kinds()))
 	}
-	q.Filter, q.Forward = f, true
+	q.Filter, q.Forward, q.told = f, true, !q.All && q.Kind == ""
 	return list(ctx, d, tenant, q, reader.lists, nil, func(r reader, e Recorded) (Moment, error) {
 		m, err := r.moment(e)
 		if q.Short {

@@ -102,3 +102,39 @@ func TestABareNameIsTheNewestRunOfThatAgent(t *testing.T) {
 	s.No(s.Subject(t.Context(), acme, "agent:ada", &q))
 	expect.True(t, q.Agent == "ada" && q.Run == "", "%+v", q)
 }
+
+func TestATimelineLeavesBookkeepingOutUntilItIsAskedFor(t *testing.T) {
+	r := newRig(t)
+	rec := r.record()
+	ctx := t.Context()
+	var said []string
+	for i := range 30 {
+		text := fmt.Sprint("step ", i)
+		said = append(said, text)
+		r.No(rec.Said(ctx, dag.ListMain, dag.RoleAssistant, text))
+		r.No(rec.Said(ctx, dag.ListUsage, dag.RoleSystem, "spent"))
+	}
+	r.No(r.finish(rec, true))
+	for name, q := range map[string]dag.Query{"run": {Run: rec.RunID()}, "agent": {Filter: core.Filter{Agent: "ada"}}, "task": {Filter: core.Filter{Task: "task-1"}}} {
+		var got []string
+		for q.Page, q.Size = 1, 7; ; q.Page++ {
+			page := expect.Of(r.Timeline(ctx, acme, q))(t)
+			expect.Is(t, page.Info.Total, 32, name, "total")
+			for _, m := range page.Items {
+				if m.Message != nil {
+					got = append(got, m.Message.Text())
+				}
+			}
+			if !page.Info.Next {
+				break
+			}
+		}
+		expect.Is(t, strings.Join(got, ", "), strings.Join(said, ", "), name)
+		q.Page, q.All = 1, true
+		expect.Is(t, expect.Of(r.Timeline(ctx, acme, q))(t).Info.Total, 62, name, "with all")
+		q.All, q.Match = false, "spent"
+		expect.Is(t, expect.Of(r.Timeline(ctx, acme, q))(t).Info.Total, 0, name, "that says spent")
+		q.Match, q.Kind = "", string(dag.KindHistoryAppend)
+		expect.Is(t, expect.Of(r.Timeline(ctx, acme, q))(t).Info.Total, 60, name, "of a kind that is named")
+	}
+}

@@ -60,12 +60,12 @@ func (t *Transcript) Answered(call string, a ModelAnswer) {
 
 // Called is Recording.Call.
 func (t *Transcript) Called(server, tool, call string, args core.Raw) {
-	_ = t.r.Call(context.Background(), server, tool, call, args)
+	t.r.Call(server, tool, call, args)
 }
 
 // Returned is Recording.Result.
 func (t *Transcript) Returned(call string, status CallStatus, result core.Raw, fault *Fault) {
-	_ = t.r.Result(context.Background(), call, status, result, fault)
+	t.r.Result(call, status, result, fault)
 }
 
 // Finish ends the run, and gives its events.

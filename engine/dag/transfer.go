@@ -229,7 +229,7 @@ func (d *DAG) take(ctx context.Context, by core.Caller, batch []Record) (n uint6
 	}
 	err = d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		n = 0
-		all, err := d.EmitIn(tx, events...)
+		all, err := d.emitIn(tx, events...)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 // within tells something of a run in a transaction.
 func (r *rig) within(run string, tell func(*dag.Within) error) {
 	r.T.Helper()
-	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) error {
+	r.No(r.Ledger.Append(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) error {
 		w, err := r.In(tx, run)
 		if err == nil {
 			err = tell(w)
@@ -25,7 +25,7 @@ func (r *rig) within(run string, tell func(*dag.Within) error) {
 
 func (r *rig) started(info dag.RunInfo, attempt bool) (run string) {
 	r.T.Helper()
-	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
+	r.No(r.Ledger.Append(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
 		run, err = r.StartIn(tx, info, attempt)
 		return err
 	}))
@@ -34,7 +34,7 @@ func (r *rig) started(info dag.RunInfo, attempt bool) (run string) {
 
 func (r *rig) openRuns(agent, task string) (ofAgent, ofTask string) {
 	r.T.Helper()
-	r.No(r.Ledger.Update(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
+	r.No(r.Ledger.Append(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) (err error) {
 		if ofAgent, err = r.OpenRun(tx, agent); err == nil {
 			ofTask, err = r.Attempt(tx, task)
 		}
@@ -107,7 +107,7 @@ func TestAnAnswerFollowsFromAllThatLedToIt(t *testing.T) {
 	r.No(rec.Said(ctx, dag.ListMain, dag.RoleUser, "go"))
 	for _, call := range []string{"c-1", "c-2"} {
 		r.No(rec.Call(ctx, "acp", "exec", call, core.Raw(`{}`)))
-		r.No(r.Ledger.Update(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
+		r.No(r.Ledger.Append(ctx, core.Self(acme, "judge"), func(tx *audit.Tx) error {
 			return rec.DecideIn(tx, call, core.Raw(`{"decision":"approve","decided_by":"alice"}`))
 		}))
 		r.No(rec.Result(ctx, call, dag.CallOK, core.Raw(`{}`), nil))

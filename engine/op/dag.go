@@ -157,13 +157,15 @@ func parseEvents(data []byte) (all []dag.Event, err error) {
 
 func dagTimeline() *Op {
 	var subject string
+	var all bool
 	return list(Op{
 		Name: "dag timeline", Short: "List all that happened in a run, or to a task, agent or session, the oldest first", Kinds: dagKinds(),
 		Long: "List all that happened in a run, or to a task, agent or session, the oldest first: messages, model requests, calls,\n" +
 			"results, decisions, interruptions, each with how long what it begins or ends took. SUBJECT is run:ID, task:ID,\n" +
-			"agent:NAME or session:ID; a bare NAME is the newest run of that agent. In the cockpit: key H, or open timeline SUBJECT.",
+			"agent:NAME or session:ID; a bare NAME is the newest run of that agent. Bookkeeping, such as what was spent so far, is left\n" +
+			"out without --all or --kind. In the cockpit: key H, or open timeline SUBJECT; key A shows all.",
 		Example: "dag timeline agent:ada --page 2\ndag timeline task:tk_… --kind tool_call",
-		Params:  []*Param{place(&subject, "SUBJECT", "recorded")},
+		Params:  []*Param{place(&subject, "SUBJECT", "recorded"), flag(&all, "all", "with the bookkeeping")},
 		Check: func(*Call) error {
 			if !strings.Contains(subject, ":") {
 				return nil // the record knows the agents
@@ -171,7 +173,7 @@ func dagTimeline() *Op {
 			return new(dag.Query).Subject(subject)
 		},
 	}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[dag.Moment], error) {
-		q := dag.Query{Filter: f, Short: c.Brief}
+		q := dag.Query{Filter: f, Short: c.Brief, All: all}
 		if err := c.DAG.Subject(ctx, c.By.Tenant, subject, &q); err != nil {
 			return core.Page[dag.Moment]{}, err
 		}

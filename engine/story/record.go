@@ -11,7 +11,7 @@ import (
 
 // record tells what an agent's record has: what it said, ran and edited.
 func (s *teller) record() error {
-	q := dag.Query{Filter: core.Filter{Agent: s.q.Agent, Page: 1, Size: 1}}
+	q := dag.Query{All: true, Filter: core.Filter{Agent: s.q.Agent, Page: 1, Size: 1}}
 	first, err := s.DAG.Timeline(s.ctx, s.tenant, q)
 	if err != nil {
 		return err

@@ -325,7 +325,7 @@ func (w *walk) auditAndBudgets() {
 	w.text("story --since 1h", "turn", "AGENT")
 	w.text("story asker --since 1h --page 1", "fs.write y: approved by uma: fine", "turn")
 	w.text("audit list", "SEQ", "TYPE")
-	w.text("audit list --all --page-size 100", "dag.emitted")
+	w.text("audit list --all --page-size 100", "dag.finished")
 	w.text("audit show "+event, "payload")
 	expect.Row(t, w.do("audit verify"), "ok", true)
 	w.do("audit checkpoint")

@@ -197,6 +197,9 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 	}
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		e, err := dag.NewEvent(dag.Head{TS: dag.At(tx.Now())}, &dag.LivenessProbe{ResourceRef: id, Status: found})
+		if err == nil {
+			err = log(tx, "probed", id, map[string]any{"status": found})
+		}
 		if err != nil {
 			return err
 		}

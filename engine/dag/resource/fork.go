@@ -152,8 +152,8 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 	if err := e.r.opt.Agents.Fork(ctx, by, a.Made); err != nil {
 		return control.Seen{}, err
 	}
-	// Who has what changes with the record of it, and once.
-	err = e.r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
+	// Who has what changes with the record of it, and once. The intent's events tell of it.
+	err = e.r.opt.Ledger.Append(ctx, by, func(tx *audit.Tx) error {
 		if _, done, err := forks.Get(tx, record.Key(j.IntentID)); err != nil || done {
 			return err
 		}

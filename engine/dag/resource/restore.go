@@ -63,6 +63,9 @@ func (r *Resources) unsupported(ctx context.Context, by core.Caller, k kept, s s
 		e, err := dag.NewEvent(dag.Head{TS: dag.At(tx.Now()), AgentID: someHolder(k)}, &dag.RestoreAttempted{
 			SnapshotRef: s.Snapshot.ID, Outcome: dag.OutcomeUnsupported, Error: &dag.Fault{Code: "unsupported", Message: why},
 		})
+		if err == nil {
+			err = log(tx, "restore_refused", k.Resource.ID, map[string]any{"snapshot_id": s.Snapshot.ID, "reason": why})
+		}
 		if err != nil {
 			return err
 		}

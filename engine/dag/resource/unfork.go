@@ -38,7 +38,7 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 	if err != nil {
 		return control.Seen{}, err
 	}
-	err = e.r.opt.Ledger.Update(ctx, core.Self(j.Tenant, "resources"), func(tx *audit.Tx) error {
+	err = e.r.opt.Ledger.Append(ctx, core.Self(j.Tenant, "resources"), func(tx *audit.Tx) error {
 		events, err := e.r.leaving(tx, a.Made.Name, fork)
 		if err != nil {
 			return err
