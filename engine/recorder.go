@@ -57,7 +57,6 @@ func (r recorder) start(tx *audit.Tx, t *task.Task) (*decided, error) {
 
 // The lists of a run's messages, beside its conversation and its decisions.
 const (
-	listUsage     = "usage"
 	listPlan      = "plan"
 	listDiff      = "diff"
 	listMode      = "mode"
@@ -122,7 +121,7 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		_ = r.run.Answered(context.WithoutCancel(ctx), e.CallID, modelAnswer(e))
 	case "usage":
 		if e.Tokens > 0 || e.CostUSD > 0 || e.Split != (fleet.Split{}) {
-			_ = r.run.Message(ctx, listUsage, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: "usage", Name: "usage", Input: core.MustEncode(usage{e.Tokens, e.CostUSD, e.Split, e.Context})})
+			_ = r.run.Message(ctx, dag.ListUsage, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: "usage", Name: "usage", Input: core.MustEncode(usage{e.Tokens, e.CostUSD, e.Split, e.Context})})
 		}
 	case "tool_request": // one that had begun, as it seemed, asks now
 		if !r.run.Open(callOf(e)) {
@@ -140,7 +139,7 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 		if e.Status != "ok" {
 			status, fault = dag.CallError, &dag.Fault{Code: cmp.Or(e.Status, "error"), Message: e.Error}
 		}
-		_ = r.run.Result(ctx, callOf(e), status, e.Output, fault)
+		r.run.Result(callOf(e), status, e.Output, fault)
 		r.ties.ends(callOf(e))
 	}
 }
@@ -158,8 +157,12 @@ func (r *recording) call(ctx context.Context, e fleet.Event) {
 	if len(args) == 0 && e.Text != "" {
 		args = core.MustEncode(map[string]string{"text": e.Text})
 	}
-	_ = r.run.Call(ctx, cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
+	r.run.Call(cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
 	r.ties.tells(&e)
+}
+
+func (r *recording) Along(ctx context.Context, commit func(func(*audit.Tx) error) error) error {
+	return r.run.Along(ctx, commit)
 }
 
 func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }

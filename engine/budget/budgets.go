@@ -166,6 +166,17 @@ func (s *Budgets) Spent(tenant string, who Spender) bool {
 	return false
 }
 
+// Limited reports whether a spender has a budget: what it uses is to be known at once.
+func (s *Budgets) Limited(tenant string, who Spender) bool {
+	all := s.held.Of(tenant)
+	for name := range who.subjects() {
+		if all[name] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Denied names a used-up budget that holds a spender and of which more was
 // denied; "" is none. For a task that has not started, one on the number of tasks
 // counts too.

@@ -95,17 +95,22 @@ func (s *Budgets) Use(ctx context.Context, by core.Caller, who Spender, taskID, 
 	}
 	return s.opt.Ledger.Append(ctx, by, func(tx *audit.Tx) error {
 		tx.Trace = trace
-		add := func(subject string) bool {
-			tx.Add(countUse("tokens", subject), tokens)
-			tx.Add(countUse("cost", subject), int64(math.Round(costUSD*1e6)))
-			return true
-		}
-		who.subjects()(add)
-		add("task:" + taskID)
-		tx.Changed("usage", taskID)
-		tx.OnCommit(s.opt.Work.BudgetUsed)
+		s.UseIn(tx, who, taskID, tokens, costUSD)
 		return nil
 	})
+}
+
+// UseIn is Use within a transaction, of what was checked.
+func (s *Budgets) UseIn(tx *audit.Tx, who Spender, taskID string, tokens int64, costUSD float64) {
+	add := func(subject string) bool {
+		tx.Add(countUse("tokens", subject), tokens)
+		tx.Add(countUse("cost", subject), int64(math.Round(costUSD*1e6)))
+		return true
+	}
+	who.subjects()(add)
+	add("task:" + taskID)
+	tx.Changed("usage", taskID)
+	tx.OnCommit(s.opt.Work.BudgetUsed)
 }
 
 // Usage is what a subject has spent: "tenant", "session:ID", "agent:NAME" or

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -13,15 +12,9 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// actsDelay gathers changes of a run's activity, so that a busy agent costs a
-// few commits a second.
-const actsDelay = 200 * time.Millisecond
-
 // acts follows what a run does, and writes what has changed of it.
 type acts struct {
 	r *run
-
-	writing sync.Mutex // one batch at a time, in order
 
 	mu    sync.Mutex
 	head  Activity
@@ -30,8 +23,17 @@ type acts struct {
 	dirty map[int]Call // by slot
 	diffs map[int]Diff // by slot
 	spent budget.Usage // that is not on the agent's record yet
+	owed  budget.Usage // of it, what the budgets do not know yet
 	stale bool         // the head has changed
-	timer *time.Timer
+}
+
+// did is what has changed of a run's activity.
+type did struct {
+	head  Activity
+	calls map[int]Call
+	diffs map[int]Diff
+	spent budget.Usage
+	owed  budget.Usage
 }
 
 // take follows one event, and reports whether it begins a tool call.
@@ -148,8 +150,8 @@ func (a *acts) move(call string, state CallState, reason string, now time.Time) 
 	a.dirty[c.Number%keptCalls] = *c
 }
 
-// used adds what the run has spent.
-func (a *acts) used(e *Event) {
+// used adds what the run has spent; owed says that the budgets do not know of it.
+func (a *acts) used(e *Event, owed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.head.Usage.Tokens += e.Tokens
@@ -160,52 +162,53 @@ func (a *acts) used(e *Event) {
 	}
 	a.spent.Tokens += e.Tokens
 	a.spent.CostUSD += e.CostUSD
+	if owed {
+		a.owed.Tokens += e.Tokens
+		a.owed.CostUSD += e.CostUSD
+	}
 	a.changed()
 }
 
 // changed has it written soon; mu is held.
 func (a *acts) changed() {
 	a.stale = true
-	if a.timer == nil {
-		a.timer = time.AfterFunc(actsDelay, func() { _ = a.flush(context.Background()) })
-	}
+	a.r.soon()
 }
 
-// flush writes what has changed. What could not be written is tried again
-// with the next change.
-func (a *acts) flush(ctx context.Context) error {
-	a.writing.Lock()
-	defer a.writing.Unlock()
+// taken is what has changed since the last that was taken; nil for nothing.
+func (a *acts) taken() *did {
 	a.mu.Lock()
-	if a.timer != nil {
-		a.timer.Stop()
-		a.timer = nil
-	}
+	defer a.mu.Unlock()
 	if !a.stale {
-		a.mu.Unlock()
 		return nil
 	}
-	head, calls, diffs, spent := a.head, a.dirty, a.diffs, a.spent
-	a.dirty, a.diffs, a.spent, a.stale = map[int]Call{}, map[int]Diff{}, budget.Usage{}, false
-	a.mu.Unlock()
-	err := a.r.f.opt.Ledger.Append(ctx, a.r.m.self(), func(tx *audit.Tx) error {
-		return a.write(tx, head, calls, diffs, spent)
-	})
-	if err == nil {
-		return nil
+	d := &did{a.head, a.dirty, a.diffs, a.spent, a.owed}
+	a.dirty, a.diffs, a.spent, a.owed, a.stale = map[int]Call{}, map[int]Diff{}, budget.Usage{}, budget.Usage{}, false
+	return d
+}
+
+// back takes back what could not be written: what is newer holds.
+func (a *acts) back(d *did) {
+	if d == nil {
+		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.stale = true
-	a.spent.Tokens += spent.Tokens
-	a.spent.CostUSD += spent.CostUSD
-	maps.Copy(calls, a.dirty) // what is newer holds
-	maps.Copy(diffs, a.diffs)
-	a.dirty, a.diffs = calls, diffs
-	return err
+	a.spent.Tokens += d.spent.Tokens
+	a.spent.CostUSD += d.spent.CostUSD
+	a.owed.Tokens += d.owed.Tokens
+	a.owed.CostUSD += d.owed.CostUSD
+	maps.Copy(d.calls, a.dirty)
+	maps.Copy(d.diffs, a.diffs)
+	a.dirty, a.diffs = d.calls, d.diffs
 }
 
-func (a *acts) write(tx *audit.Tx, head Activity, made map[int]Call, drew map[int]Diff, spent budget.Usage) error {
+func (a *acts) write(tx *audit.Tx, d *did) error {
+	if d.owed != (budget.Usage{}) {
+		a.r.job.UseIn(tx, d.owed.Tokens, d.owed.CostUSD)
+	}
+	head, made, drew, spent := d.head, d.calls, d.diffs, d.spent
 	m, task := a.r.m, head.TaskID
 	old, err := a.r.f.agents.Load(tx, m.name)
 	if err != nil || old == nil || old.TaskID != task || a.r.f.member(m.tenant, m.name) != m {

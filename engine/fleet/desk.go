@@ -300,7 +300,8 @@ func (s *Seat) said(ctx context.Context, text string, unseen bool) error {
 		if err := s.m.record(tx, n); err != nil {
 			return err
 		}
-		return s.f.opt.Tasks.LogIn(tx, "agent:"+s.m.name, []task.LogLine{line})
+		_, err := s.f.opt.Tasks.LogIn(tx, "agent:"+s.m.name, []task.LogLine{line})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("record what was typed: %w", err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bound"
+	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/record"
@@ -72,12 +74,13 @@ func (r *run) follow(ctx context.Context, e *Event) {
 // believed.
 func (r *run) use(e *Event) {
 	tokens, cost := e.Tokens, e.CostUSD
-	if tokens < 0 || math.IsNaN(cost) || math.IsInf(cost, 0) || cost < 0 {
+	if math.IsNaN(cost) || bound.Check(&budget.Usage{Tokens: tokens, CostUSD: cost}) != nil {
 		r.log.add("WARN", fmt.Sprintf("usage of %d tokens and %g USD is not possible, and was not counted", tokens, cost), "usage")
 		return
 	}
-	r.acts.used(e)
-	if tokens > 0 || cost > 0 {
+	limited := r.job.Limited()
+	r.acts.used(e, !limited)
+	if limited && (tokens > 0 || cost > 0) {
 		r.job.Use(tokens, cost)
 	}
 }
@@ -116,7 +119,7 @@ func (r *run) mode(ctx context.Context, e Event) error {
 
 // tell audits what the agent did.
 func (r *run) tell(ctx context.Context, event string, detail map[string]any) error {
-	return r.f.opt.Ledger.Update(ctx, r.m.speaker(), func(tx *audit.Tx) error {
+	return r.commit(ctx, r.m.speaker(), func(tx *audit.Tx) error {
 		return r.m.record(tx, record.Event{Type: event, Trace: r.job.Task.TraceID, Detail: detail})
 	})
 }
@@ -166,6 +169,9 @@ func (f *Fleet) Ask(ctx context.Context, x judge.Request) (judge.Outcome, error)
 		return f.opt.Judge.Request(ctx, x)
 	}
 	c := &outsideCall{f: f, m: m, task: x.Ask.TaskID, trace: x.Ask.TraceID}
+	if _, r := m.now(); r != nil && r.job.Task.TaskID == c.task {
+		x.Commit = r.commit
+	}
 	recorded := x.Record
 	x.Record = func(tx *audit.Tx, s judge.Step) error {
 		if err := recorded(tx, s); err != nil || s.Name != judge.Requested {
@@ -254,6 +260,8 @@ type Observer interface {
 type Observed interface {
 	// Event comes before the event has any effect.
 	Event(ctx context.Context, e Event)
+	// Along makes a commit that writes what is gathered of the run, before all else.
+	Along(ctx context.Context, commit func(record func(*audit.Tx) error) error) error
 	// Judged tells a decision about a tool call of the run, in the transaction
 	// that makes it: the policy's, and a person's when that is asked.
 	Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error
@@ -283,7 +291,7 @@ func (r *run) observed(ctx context.Context, out task.Outcome) {
 	}
 	if err := r.seen.Ended(ctx, out); err != nil {
 		r.log.add("WARN", "not all of this run could be recorded: "+err.Error(), "record")
-		_ = r.log.flush(ctx) // as lost as what it tells of
+		_ = r.flush(ctx) // as lost as what it tells of
 	}
 }
 

@@ -57,12 +57,12 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 // answer. A fault of ours denies. judge.ErrStopped is that the run is to end.
 func (r *run) decide(ctx context.Context, e *Event, ask judge.Ask) (ToolAnswer, error) {
 	r.log.add("INFO", fmt.Sprintf("asks for %s %s: %s", e.Tool, e.CallID, ask.Action.Args), "tool")
-	if err := r.log.flush(ctx); err != nil { // who is asked can read what led here
+	if err := r.log.failed(); err != nil {
 		return ToolAnswer{}, err
 	}
 	c := &toolCall{r: r, ask: &ask}
 	reply, err := r.f.opt.Judge.Request(ctx, judge.Request{
-		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Record: c.record, Bind: e.Bind,
+		By: r.m.speaker(), Ask: ask, Beat: r.beat, Stop: r.stop, Held: r.m.standing, Commit: r.commit, Record: c.record, Bind: e.Bind,
 		Opened: func(approval string) { r.recall(ctx, e.CallID, approval) },
 	})
 	r.progress.event(&Event{}, false) // the time it waited is over

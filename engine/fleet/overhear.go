@@ -61,6 +61,7 @@ func (f *Fleet) overheard(ctx context.Context, m *member, e Event, line task.Log
 		if err != nil || !fresh || len(lines) == 0 {
 			return err
 		}
-		return f.opt.Tasks.LogIn(tx, stream(m.name), lines)
+		_, err = f.opt.Tasks.LogIn(tx, stream(m.name), lines)
+		return err
 	})
 }

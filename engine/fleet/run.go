@@ -33,6 +33,7 @@ type run struct {
 	job swarm.Job
 	in  prompt
 	log *transcript
+	gathered
 
 	seen Observed // is told what happens; nil for nobody
 
@@ -128,10 +129,7 @@ func (r *run) work(ctx context.Context) {
 	// What happened must reach the disk although the engine is closing.
 	ctx, stop := core.Outlast(ctx, 10*time.Second)
 	defer stop()
-	if lost := r.log.flush(ctx); err == nil && lost != nil {
-		err = lost
-	}
-	if lost := r.acts.flush(ctx); err == nil && lost != nil {
+	if lost := r.flush(ctx); err == nil {
 		err = lost
 	}
 	out = r.settled(out, err)

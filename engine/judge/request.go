@@ -35,6 +35,8 @@ type Request struct {
 	// Held reports whether the work is to stand still, so that nothing begins
 	// under a pause; moved is closed when that changes. nil never does.
 	Held func() (held bool, moved <-chan struct{})
+	// Commit makes the transaction that puts the question; nil is Ledger.Update.
+	Commit func(ctx context.Context, by core.Caller, fn func(*audit.Tx) error) error
 	// Record records each step, in the transaction that makes it.
 	Record func(tx *audit.Tx, s Step) error
 	// Opened is told, once that is on disk, that a person is asked; nil is not.
@@ -189,10 +191,14 @@ func (x *Request) held() (bool, <-chan struct{}) {
 // request records the verdict, and for a hitl also that the task waits. The
 // waiter is registered before the commit, so that no answer comes before it.
 func (j *answers) request(ctx context.Context, x *Request) (dec GateDecision, w *waiter, err error) {
+	commit := x.Commit
+	if commit == nil {
+		commit = j.ledger.Update
+	}
 	err = Decide(func() error {
 		w = nil
 		v := j.standing.Evaluate(ctx, x.By.Tenant, x.Ask)
-		err := j.ledger.Update(ctx, x.By, func(tx *audit.Tx) error {
+		err := commit(ctx, x.By, func(tx *audit.Tx) error {
 			d, a, err := j.approvals.Commit(tx, x.Ask, v)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package swarm
 import (
 	"context"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/place"
@@ -21,8 +22,11 @@ type Job struct {
 	// Beat renews the lease; a runner calls it at least 3 times a second
 	// while its work is alive.
 	Beat func()
-	// Use adds spent tokens and cost to the budgets.
-	Use func(tokens int64, costUSD float64)
+	// Use adds spent tokens and cost to the budgets, UseIn in a transaction of something
+	// else. Where the work is Limited by a budget, it must not wait for one.
+	Use     func(tokens int64, costUSD float64)
+	UseIn   func(tx *audit.Tx, tokens int64, costUSD float64)
+	Limited func() bool
 	// Spill is the file to keep output past the inline limit in, Place where it lies.
 	Spill string
 	Place place.Place

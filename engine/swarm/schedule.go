@@ -294,8 +294,12 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 			// A usage that can't be written shows at the next write of the run.
 			_ = s.Budgets.Use(context.WithoutCancel(ctx), core.Self(t.TenantID, "scheduler"), spender(&t), t.TaskID, t.TraceID, tokens, cost)
 		},
-		Spill: filepath.Join(s.opt.Spill, t.TenantID, fmt.Sprintf("%s.%d", t.TaskID, t.Attempt)),
-		Place: s.opt.Place,
+		UseIn: func(tx *audit.Tx, tokens int64, cost float64) {
+			s.Budgets.UseIn(tx, spender(&t), t.TaskID, tokens, cost)
+		},
+		Limited: func() bool { return s.Budgets.Limited(t.TenantID, spender(&t)) },
+		Spill:   filepath.Join(s.opt.Spill, t.TenantID, fmt.Sprintf("%s.%d", t.TaskID, t.Attempt)),
+		Place:   s.opt.Place,
 	})
 	if errors.Is(err, judge.ErrChanged) {
 		return s.unconfirmed(s.backToGate(ctx, &t))

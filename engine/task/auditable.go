@@ -1,6 +1,8 @@
 package task
 
 import (
+	"bytes"
+
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -23,7 +25,7 @@ func (audited) States(tx store.Tx, each func(id string, state any) error) error 
 }
 
 func (audited) Derives() []string {
-	names := []string{"#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
+	names := []string{"#" + countBytes("*"), "#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
 	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {
 		names = append(names, string(b))
 	}
@@ -31,7 +33,7 @@ func (audited) Derives() []string {
 }
 
 // Derive implements audit.Deriver: the lists that tasks are in by their headers
-// alone, and what is counted of them.
+// alone, and what is counted of them and of the lines of logs.
 func (audited) Derive(tx store.Tx, d *audit.Derivation) error {
 	counts := map[string]int64{}
 	err := tx.Scan(bTask, nil, nil, false, func(key, value []byte) (bool, error) {
@@ -58,6 +60,14 @@ func (audited) Derive(tx store.Tx, d *audit.Derivation) error {
 		}
 		return true, nil
 	})
+	if err == nil {
+		err = tx.Scan(bLog, nil, nil, false, func(key, value []byte) (bool, error) {
+			if stream, _, _ := bytes.Cut(key, []byte{0}); bounded(string(stream)) {
+				counts[countBytes(string(stream))] += int64(len(value))
+			}
+			return true, nil
+		})
+	}
 	for name, n := range counts {
 		d.Count(name, n)
 	}

@@ -193,7 +193,7 @@ func eraseLine(e *record.Erasure, key, value []byte) {
 		e.Tx.Changed("log", stream)
 		data := core.MustEncode(line)
 		if bounded(stream) {
-			e.Tx.Add(countBytes(stream), int64(len(data)-len(value)))
+			e.Tx.Derived().Add(countBytes(stream), int64(len(data)-len(value)))
 		}
 		return e.Tx.Put(bLog, key, data)
 	})

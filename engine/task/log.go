@@ -37,11 +37,11 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 	}
 	over := false
 	err := b.ledger.Append(ctx, by, func(tx *audit.Tx) (err error) {
-		over, err = b.logIn(tx, stream, lines)
+		over, err = b.LogIn(tx, stream, lines)
 		return err
 	})
 	if err == nil && over {
-		err = b.trimLog(ctx, by.Tenant, stream)
+		err = b.TrimLog(ctx, by.Tenant, stream)
 	}
 	if err != nil {
 		return fmt.Errorf("append to log %s: %w", stream, err)
@@ -49,15 +49,9 @@ func (b *Table) AppendLog(ctx context.Context, by core.Caller, stream string, li
 	return nil
 }
 
-// LogIn adds lines to a stream of the transaction's tenant, inside it. What they
-// bring past a bound leaves with the next that AppendLog adds.
-func (b *Table) LogIn(tx *audit.Tx, stream string, lines []LogLine) error {
-	_, err := b.logIn(tx, stream, lines)
-	return err
-}
-
-// logIn is LogIn that tells whether the stream is over its bound.
-func (b *Table) logIn(tx *audit.Tx, stream string, lines []LogLine) (over bool, err error) {
+// LogIn adds lines to a stream of the transaction's tenant, inside it. over says that
+// the stream is larger than it may be: TrimLog then.
+func (b *Table) LogIn(tx *audit.Tx, stream string, lines []LogLine) (over bool, err error) {
 	traces, size := map[string]string{}, int64(0)
 	last := tx.Add(countLog(stream), int64(len(lines)))
 	for i, line := range lines {
@@ -84,7 +78,7 @@ func (b *Table) logIn(tx *audit.Tx, stream string, lines []LogLine) (over bool, 
 		size += int64(len(data))
 	}
 	if bounded(stream) {
-		over = tx.Add(countBytes(stream), size) > b.mostBytes(tx.Tenant())
+		over = tx.Derived().Add(countBytes(stream), size) > b.mostBytes(tx.Tenant())
 	}
 	tx.Changed("log", stream)
 	return over, nil

@@ -247,8 +247,8 @@ func dropLines(tx *audit.Tx, r *record.Removal, stream string, keys [][]byte) er
 			return err
 		}
 	}
-	if bounded(stream) { // lines of before they were counted are not in it
-		tx.Add(countBytes(stream), -min(size, tx.Counter(countBytes(stream))))
+	if bounded(stream) {
+		tx.Derived().Add(countBytes(stream), -size)
 	}
 	tx.Changed("log", stream)
 	return nil

@@ -36,10 +36,10 @@ func (b *Table) mostBytes(tenant string) int64 {
 	return DefaultLogBytes
 }
 
-// trimLog lets the oldest lines of a log leave that is larger than it may be,
+// TrimLog lets the oldest lines of a log leave that is larger than it may be,
 // until an eighth of its room is free. The last of them becomes a line that says
 // how many have left so far.
-func (b *Table) trimLog(ctx context.Context, tenant, stream string) error {
+func (b *Table) TrimLog(ctx context.Context, tenant, stream string) error {
 	most := b.mostBytes(tenant)
 	for more := true; more; {
 		err := b.ledger.Update(ctx, core.Self(tenant, "retention"), func(tx *audit.Tx) error {
@@ -57,7 +57,7 @@ func (b *Table) trimLog(ctx context.Context, tenant, stream string) error {
 				Seq: last, Timestamp: tx.Now(), Level: "WARN", Source: sourceLeft,
 				Message: fmt.Sprintf("%d lines before this one were dropped: of the log of each agent %d MiB are kept", tx.Add(countLeft(stream), lines), most>>20),
 			})
-			tx.Add(countBytes(stream), int64(len(data)))
+			tx.Derived().Add(countBytes(stream), int64(len(data)))
 			if err := tx.Put(bLog, lineKey(stream, last), data); err != nil {
 				return err
 			}
