@@ -171,6 +171,14 @@ func (t *Table[T]) Rebind(fetch func(ctx context.Context, tenant string, f core.
 	t.Reset()
 }
 
+// Again reads the same thing otherwise, from its beginning and narrowed as before.
+func (t *Table[T]) Again(env Env, fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) tea.Cmd {
+	text := t.text
+	t.Rebind(fetch)
+	cmd, _ := t.Filter(env, text) // it was a filter before
+	return cmd
+}
+
 // Row is the one under the cursor.
 func (t *Table[T]) Row() (*T, bool) { return t.at(t.grid.Index()) }
 

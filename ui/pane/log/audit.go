@@ -30,7 +30,7 @@ type Audit interface {
 type List struct {
 	*pane.Table[audit.Event]
 	of  Audit
-	all bool
+	all pane.Books
 }
 
 // NewAudit makes it.
@@ -52,26 +52,18 @@ func NewAudit(of Audit) *List {
 }
 
 // Title implements pane.Pane.
-func (p *List) Title(env pane.Env) string {
-	if p.all {
-		return p.Table.Title(env) + "  with bookkeeping"
-	}
-	return p.Table.Title(env)
-}
+func (p *List) Title(env pane.Env) string { return p.all.Title(p.Table.Title(env)) }
 
 // Do implements pane.Pane.
 func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if action != "show-all" {
+	if !p.all.Turn(action) {
 		return p.Table.Do(env, action)
 	}
-	p.all = !p.all
-	fetch, text := p.of.Told, p.FilterText()
+	fetch := p.of.Told
 	if p.all {
 		fetch = p.of.List
 	}
-	p.Rebind(fetch)
-	cmd, _ := p.Filter(env, text) // the text was a filter before
-	return cmd, true
+	return p.Again(env, fetch), true
 }
 
 // eventItem is an event as a thing under the cursor.

@@ -29,6 +29,7 @@ type Timeline struct {
 	follow bool // the newest event stays under the cursor
 	past   bool // what was so then is shown
 	zoom   bool // what stands beside has the keys
+	all    pane.Books
 	of     string
 	events pane.Reader[recorded]  // what stands beside: the event,
 	states pane.Reader[dag.State] // or the state as of it
@@ -83,15 +84,20 @@ func (p *Timeline) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	}
 	p.Reset()
 	p.it = it
-	of, subject := p.dag, it.ID // a Cmd must not look at the pane
-	p.Rebind(func(ctx context.Context, tenant string, f core.Filter) (core.Page[dag.Moment], error) {
-		q := dag.Query{Filter: f, Short: true}
+	p.Rebind(p.fetch())
+	return nil
+}
+
+// fetch reads what is shown.
+func (p *Timeline) fetch() func(context.Context, string, core.Filter) (core.Page[dag.Moment], error) {
+	of, subject, all := p.dag, p.it.ID, bool(p.all) // a Cmd must not look at the pane
+	return func(ctx context.Context, tenant string, f core.Filter) (core.Page[dag.Moment], error) {
+		q := dag.Query{Filter: f, Short: true, All: all}
 		if err := of.Subject(ctx, tenant, subject, &q); err != nil {
 			return core.Page[dag.Moment]{}, err
 		}
 		return of.Timeline(ctx, tenant, q)
-	})
-	return nil
+	}
 }
 
 func (p *Timeline) Reset() {
@@ -195,6 +201,10 @@ func (p *Timeline) Do(env pane.Env, action string) (tea.Cmd, bool) {
 		p.Resize(p.w, p.h)
 		return nil, true
 	}
+	if p.all.Turn(action) {
+		p.follow = !p.past
+		return p.Again(env, p.fetch()), true
+	}
 	if p.zoom {
 		return nil, p.side.Do(action)
 	}
@@ -232,7 +242,7 @@ func (p *Timeline) Picture(pane.Env) pane.Item {
 
 func (p *Timeline) Title(env pane.Env) string {
 	kind, id, _ := strings.Cut(p.it.ID, ":")
-	title := fmt.Sprintf("timeline of %s %s  %d", kind, graph.Brief(id), p.Len())
+	title := p.all.Title(fmt.Sprintf("timeline of %s %s  %d", kind, graph.Brief(id), p.Len()))
 	if text := p.FilterText(); text != "" {
 		title += "  /" + text
 	}
