@@ -32,7 +32,7 @@ var hostile = []string{
 var fuzzKeys = []string{
 	"a", "a", "x", "X", "e", "A", "z", "y", "y", "n", "enter", "enter", "esc", "q", "space", "tab", "shift+tab", "j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u",
 	"pgdown", "pgup", "1", "2", "3", "3", "4", "5", "6", "7", "8", "8", "9", "9", "T", "i", "i", "E", ":", "/", "?", "p", "c", "r", "d", "D", "s", "w", "t", "u", "Y", "f", "W",
-	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "b", "R", "Z", "L", "t", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "H", "H", "t", "n", "v", "!", "ctrl+c",
+	"*", "M", "[", "]", "-", "m", "T", "ctrl+x", "ctrl+l", "b", "R", "Z", "L", "t", "backspace", "up", "down", "left", "right", "o", "+", "S", "v", "P", "~", "H", "H", "t", "n", "v", "!", "ctrl+c", "0", "0", "b", ".", "O", "ctrl+p", "ctrl+t", "u",
 }
 
 // mischief drives a cockpit with random keys, sizes, pastes, times and a world
@@ -73,6 +73,8 @@ func (f *mischief) step() {
 		f.key = "a"
 		f.armed = f.mayAnswer()
 		f.press(f.key)
+	case 8, 9:
+		f.mouse()
 	case 6:
 		k, _ := Key([]string{"a", "y", "x"}[f.rng.IntN(3)])
 		k.IsRepeat = true
@@ -82,6 +84,33 @@ func (f *mischief) step() {
 		f.key = fuzzKeys[f.rng.IntN(len(fuzzKeys))]
 		f.armed = f.mayAnswer()
 		f.press(f.key)
+	}
+}
+
+// mouse clicks, drags or scrolls somewhere. A click on a key's word is that key.
+func (f *mischief) mouse() {
+	f.wait(time.Duration(f.rng.IntN(1500)) * time.Millisecond)
+	x, y := f.rng.IntN(f.m.w+2), f.rng.IntN(f.m.h+2)
+	if f.rng.IntN(2) == 0 {
+		y = f.m.h - 1 // the footer
+	}
+	button := []tea.MouseButton{tea.MouseLeft, tea.MouseLeft, tea.MouseLeft, tea.MouseRight, tea.MouseMiddle}[f.rng.IntN(5)]
+	switch f.rng.IntN(6) {
+	case 0:
+		f.send(tea.MouseWheelMsg{X: x, Y: y, Button: []tea.MouseButton{tea.MouseWheelUp, tea.MouseWheelDown, tea.MouseWheelLeft}[f.rng.IntN(3)]})
+	case 1:
+		f.send(tea.MouseMotionMsg{X: x, Y: y, Button: button})
+	default:
+		if s := f.m.spotAt(x, y); s != nil && f.m.over.Len() == 0 && button == tea.MouseLeft {
+			f.key = s.keys[0]
+			f.armed = f.mayAnswer()
+		}
+		f.send(tea.MouseClickMsg{X: x, Y: y, Button: button})
+		if f.rng.IntN(3) == 0 {
+			f.send(tea.MouseMotionMsg{X: f.rng.IntN(f.m.w + 1), Y: y, Button: button})
+		}
+		f.send(tea.MouseReleaseMsg{X: x, Y: y, Button: button})
+		f.wait(together) // as each press does
 	}
 }
 

@@ -53,6 +53,16 @@ func (t *Table[T]) Reorder(env Env) tea.Cmd {
 	return nil
 }
 
+// place gives the rows that have none a place after the others.
+func (t *Table[T]) place(rows []T) {
+	for i := range rows {
+		id := t.spec.ID(&rows[i])
+		if _, known := t.places[id]; !known { // an id that is there twice has one
+			t.places[id] = len(t.places)
+		}
+	}
+}
+
 // ordered puts rows of a list in memory where they stood; with no order yet it makes
 // one. It costs the same whatever has moved.
 func (t *Table[T]) ordered(rows []T) []T {
@@ -68,18 +78,11 @@ func (t *Table[T]) ordered(rows []T) []T {
 			rows = t.byColumn(rows)
 		}
 		t.places = make(map[string]int, len(rows))
-		for i := range rows {
-			t.places[t.spec.ID(&rows[i])] = i
-		}
+		t.place(rows)
 		return rows
 	}
 	t.stale = true
-	for i := range rows {
-		id := t.spec.ID(&rows[i])
-		if _, known := t.places[id]; !known {
-			t.places[id] = len(t.places)
-		}
-	}
+	t.place(rows)
 	at := make([]int, len(t.places)) // one more than the number of the row in that place
 	for i := range rows {
 		at[t.places[t.spec.ID(&rows[i])]] = i + 1

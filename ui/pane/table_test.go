@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
+	"swarmdeck/engine/view"
 	"swarmdeck/expect"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
@@ -106,4 +107,21 @@ func TestAListIsPutInOrderByWhatItsColumnsMean(t *testing.T) {
 		}
 		expect.Is(t, got, want)
 	}
+}
+
+func TestRowsOfOneIDStandInOnePlace(t *testing.T) {
+	var rows []string
+	p := NewTable(Spec[string]{
+		Name: "words", Cols: []grid.Column{{Title: "WORD", Min: 4}},
+		Row:   func(_ *Env, s *string, set func(int, string, screen.Role)) { set(0, *s, screen.Text) },
+		ID:    func(s *string) string { return *s },
+		Item:  func(s *string) Item { return Item{Kind: "word", ID: *s} },
+		Rows:  func(Env) []string { return rows },
+		Order: func(*Env, []string) {},
+	})
+	env := Env{Snap: &view.Snapshot{}, Glyphs: screen.Unicode()}
+	for _, rows = range [][]string{{"a", "b", "a", "c"}, {"a", "b", "a", "c", "d"}} {
+		p.Refresh(env)
+	}
+	expect.True(t, p.Select("d") && p.Select("c"), "a row is not there")
 }
