@@ -65,14 +65,6 @@ func doors(t *testing.T, do func(t *testing.T, u *user, s *seat, w, h int)) {
 	})
 }
 
-// escape presses esc, which is no begin of another key.
-func (s *seat) escape() {
-	s.t.Helper()
-	s.rests(200 * time.Millisecond)
-	s.press(esc)
-	s.rests(200 * time.Millisecond)
-}
-
 func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
 	doors(t, func(t *testing.T, u *user, s *seat, w, h int) {
 		s.see(`you type`)
@@ -83,10 +75,13 @@ func TestAnEditorAndAPagerWorkInAnAgentsTerminal(t *testing.T) {
 		s.see(`│~ `)
 		s.press("ihello")
 		s.see(`│hello`)
-		s.escape()
+		s.see(`INSERT`)
+		s.press(esc)
+		s.gone(`INSERT`)
 		s.press(left + left + left + left + "iX")
 		s.see(`│Xhello`)
-		s.escape()
+		s.press(esc)
+		s.gone(`INSERT`)
 		s.press(":wq\r")
 		expect.Await(t, "text that was saved", func() bool {
 			text, _ := os.ReadFile(filepath.Join(u.home, "work", "note.txt"))
