@@ -191,7 +191,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		e.places.Key = opt.Sealer.Path()
 	}
 	e.retired, e.retire = context.WithCancel(context.Background())
-	e.world = newWorld(e)
+	e.world = &world{e: e, bells: map[chan struct{}]struct{}{}, tenants: map[string]*tenantWorld{}}
 	e.Health = health.New(health.Options{Clock: opt.Clock, Log: opt.Log, Changed: e.world.troubled})
 	e.Presence = presence.New(opt.Clock, e.world.ring)
 	e.Cluster = opt.Cluster

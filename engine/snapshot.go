@@ -34,10 +34,6 @@ type tenantWorld struct {
 	stale  map[string]bool // kinds of record that changed since last
 }
 
-func newWorld(e *Engine) *world {
-	return &world{e: e, bells: map[chan struct{}]struct{}{}, tenants: map[string]*tenantWorld{}}
-}
-
 func (w *world) tenant(id string) *tenantWorld {
 	t := w.tenants[id]
 	if t == nil {

@@ -75,7 +75,15 @@ func check(ctx context.Context, path string) (*Report, error) {
 			return nil, err
 		}
 		defer db.Close()
-		if err := db.View(func(tx *bbolt.Tx) error { return boltCheck(ctx, tx, r) }); err != nil {
+		if err := db.View(func(tx *bbolt.Tx) error {
+			for err := range tx.Check() {
+				r.Found++
+				if len(r.Problems) < maxProblems {
+					r.Problems = append(r.Problems, told(err))
+				}
+			}
+			return ctx.Err()
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -119,17 +127,6 @@ func surveyPages(ctx context.Context, f io.ReaderAt, m fileMeta) (*Report, error
 		s.problem("%s", otherLayout(s.report.Layout))
 	}
 	return s.report, nil
-}
-
-// boltCheck adds what bbolt's own check finds.
-func boltCheck(ctx context.Context, tx *bbolt.Tx, r *Report) error {
-	for err := range tx.Check() {
-		r.Found++
-		if len(r.Problems) < maxProblems {
-			r.Problems = append(r.Problems, told(err))
-		}
-	}
-	return ctx.Err()
 }
 
 // told is what bbolt's check found. It panics where a page is damaged.

@@ -18,10 +18,6 @@ import (
 
 var markPrefix = []byte("away:")
 
-func markKey(tenant string) []byte {
-	return append(markPrefix[:len(markPrefix):len(markPrefix)], tenant...)
-}
-
 // readMarks takes up the marks of the file.
 func (db *DB) readMarks(tx *bbolt.Tx) (err error) {
 	defer guard(&err, "read", "marks")
@@ -116,7 +112,7 @@ func (w *writer) marked(tenant string, as *AwayError, now *identity, also func(*
 	if err := now.write(w.tx); err != nil {
 		return err
 	}
-	b, key := w.tx.Bucket(identityKey), markKey(tenant)
+	b, key := w.tx.Bucket(identityKey), append(markPrefix[:len(markPrefix):len(markPrefix)], tenant...)
 	if as == nil {
 		return b.Delete(key)
 	}

@@ -35,9 +35,13 @@ func (an *answers) answer(how string) tea.Cmd {
 	it, a := an.card.Selected(an.env()), an.card.Approval()
 	switch how {
 	case "deny", "abort":
-		return an.deny(it, how == "abort")
+		title := map[string]string{"deny": "Reason to deny", "abort": "Reason to deny and end the task"}[how]
+		return an.denyWith(it, title, how == "abort")
 	case "defer":
-		return an.deferIt(it)
+		spans := []string{"5m", "15m", "1h", "4h"}
+		return an.menu("Put it off for", spans, func(i int) tea.Cmd {
+			return an.submit(job{lines: [][]string{{"approval", "defer", it.ID, "--for", spans[i]}}, targets: []pane.Item{it}})
+		})
 	}
 	if ok, why := an.card.Armed(); !ok {
 		return an.say(false, "", why)
@@ -51,9 +55,18 @@ func (an *answers) answer(how string) tea.Cmd {
 			return an.approveNow(it, a, reason, sure)
 		})
 	case "edit":
-		return an.edit(it, a)
+		if a.Fixed {
+			return an.denyWith(it, "Deny, and say what to do instead", false)
+		}
+		return an.editor("Edit the arguments", pane.Pretty(a.Action.Args), func(text string) tea.Cmd {
+			return an.withReason(a, func(reason []string, _ bool) tea.Cmd { return an.judgeEdit(it, text, reason) })
+		})
 	case "always":
-		return an.always(it, a)
+		who := a.For()
+		if len(who) == 0 {
+			return an.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
+		}
+		return an.alwaysLike(it, a, who, nil)
 	}
 	return nil
 }
@@ -101,15 +114,6 @@ func (an *answers) answerLine(verb string, it pane.Item) []string {
 	return line
 }
 
-// deny asks for the reason; the agent is told and goes on, or with abort the
-// task ends blocked.
-func (an *answers) deny(it pane.Item, abort bool) tea.Cmd {
-	if abort {
-		return an.denyWith(it, "Reason to deny and end the task", true)
-	}
-	return an.denyWith(it, "Reason to deny", false)
-}
-
 func (an *answers) denyWith(it pane.Item, title string, abort bool) tea.Cmd {
 	return an.prompt(title, "", func(text string) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
@@ -120,18 +124,6 @@ func (an *answers) denyWith(it pane.Item, title string, abort bool) tea.Cmd {
 			line = append(line, "--abort")
 		}
 		return an.submit(job{lines: [][]string{line}, targets: []pane.Item{it}, confirm: command.ConfirmNone})
-	})
-}
-
-// edit opens the arguments; the edited ones are validated and judged again by
-// the engine before they run. An agent that can't be given any is told what to do
-// instead.
-func (an *answers) edit(it pane.Item, a *judge.Approval) tea.Cmd {
-	if a.Fixed {
-		return an.denyWith(it, "Deny, and say what to do instead", false)
-	}
-	return an.editor("Edit the arguments", pane.Pretty(a.Action.Args), func(text string) tea.Cmd {
-		return an.withReason(a, func(reason []string, _ bool) tea.Cmd { return an.judgeEdit(it, text, reason) })
 	})
 }
 
@@ -195,16 +187,6 @@ var forWhom = map[string]string{
 	judge.ForAgent: "this agent", judge.ForRun: "this run of the task", judge.ForSession: "this session", judge.ForProject: "agents of this project", judge.ForAnyone: "anyone",
 }
 
-// always approves and makes a rule: whom it is for and for how long is chosen, and its
-// line is shown before the last key. The answer names it by its digest.
-func (an *answers) always(it pane.Item, a *judge.Approval) tea.Cmd {
-	who := a.For()
-	if len(who) == 0 {
-		return an.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
-	}
-	return an.alwaysLike(it, a, who, nil)
-}
-
 // alwaysLike is always where places of the arguments may be any.
 func (an *answers) alwaysLike(it pane.Item, a *judge.Approval, who, places []string) tea.Cmd {
 	like := "exactly this"
@@ -240,13 +222,5 @@ func (an *answers) alwaysLike(it pane.Item, a *judge.Approval, who, places []str
 				return an.approve(it, a, append(more, reason...), rule.Line)
 			})
 		})
-	})
-}
-
-// deferIt puts the approval off.
-func (an *answers) deferIt(it pane.Item) tea.Cmd {
-	spans := []string{"5m", "15m", "1h", "4h"}
-	return an.menu("Put it off for", spans, func(i int) tea.Cmd {
-		return an.submit(job{lines: [][]string{{"approval", "defer", it.ID, "--for", spans[i]}}, targets: []pane.Item{it}})
 	})
 }

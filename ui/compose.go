@@ -20,17 +20,12 @@ func (d *dialog) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd
 		case overlay.Submit:
 			return then(a.Text)
 		case overlay.Edit:
-			return d.editText(p, a.Text)
+			return d.inEditor("text.md", a.Text, core.MaxInput, func(text string) tea.Cmd {
+				p.SetValue(strings.TrimSuffix(text, "\n")) // which editors end a file with
+				return nil
+			})
 		}
 		return nil
 	})
 	return d.offerWords(p, agent)
-}
-
-// editText has a text edited in the operator's editor.
-func (d *dialog) editText(p *overlay.Compose, text string) tea.Cmd {
-	return d.inEditor("text.md", text, core.MaxInput, func(text string) tea.Cmd {
-		p.SetValue(strings.TrimSuffix(text, "\n")) // which editors end a file with
-		return nil
-	})
 }

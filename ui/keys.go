@@ -98,16 +98,12 @@ func (m *Model) perform(b *keymap.Binding, repeat bool) tea.Cmd {
 func (m *Model) interrupt() tea.Cmd {
 	n := m.working()
 	if m.opt.Attached || n == 0 || !m.quitAt.IsZero() && m.now.Sub(m.quitAt) < 5*time.Second {
-		return m.leave()
+		if m.rec != nil {
+			save := m.rec.save(true)
+			return func() tea.Msg { save(); return tea.QuitMsg{} }
+		}
+		return tea.Quit
 	}
 	m.quitAt = m.now
 	return m.say(false, "", "press ctrl+c again to quit: "+strconv.Itoa(n)+" at work stop with the engine")
-}
-
-func (m *Model) leave() tea.Cmd {
-	if m.rec != nil {
-		save := m.rec.save(true)
-		return func() tea.Msg { save(); return tea.QuitMsg{} }
-	}
-	return tea.Quit
 }

@@ -60,7 +60,7 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	t.Helper.Go(t.beat)
 	call, err := a.begin(t)
 	if err != nil {
-		return t.refused(err), nil
+		return t.Refused(err, func(err error) task.Outcome { return keeper.Failure("agent_start", startReason(err), true) }), nil
 	}
 	return a.follow(t, call), nil
 }

@@ -308,13 +308,6 @@ func (pe *peer) lost(err error) string {
 	return what + ": " + err.Error()
 }
 
-// refused makes the outcome of a turn that no agent took.
-func (t *turn) refused(err error) task.Outcome {
-	return t.Refused(err, func(err error) task.Outcome {
-		return keeper.Failure("agent_start", startReason(err), true)
-	})
-}
-
 // sweep ends what a turn that was ended early has left running: all that its
 // process did not have before. In a process where others work too, only what
 // works in this agent's directory can be told to be its own.

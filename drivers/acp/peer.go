@@ -60,14 +60,6 @@ type peer struct {
 	last     []string // lines that are no messages
 }
 
-func newPeer(p *pool, at place) *peer {
-	return &peer{
-		pool: p, place: at, ready: make(chan struct{}), ended: make(chan struct{}),
-		members: map[*agent]struct{}{}, sessions: map[string]*session{},
-		early: map[string][]item{}, paused: map[*agent]struct{}{},
-	}
-}
-
 // run is the life of a process.
 func (pe *peer) run() {
 	defer close(pe.ended)

@@ -39,7 +39,7 @@ func (a *agent) run(ctx context.Context) {
 		if time.Since(began) > lastBackoff {
 			pause.reset()
 		} else if err == nil {
-			pause.ease()
+			pause.wait = min(pause.wait, time.Second)
 		}
 		a.rest(ctx, pause.next(), id == uuid.Nil && err == nil)
 	}

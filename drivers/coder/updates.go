@@ -36,9 +36,6 @@ func (b *backoff) next() time.Duration {
 
 func (b *backoff) reset() { b.wait = 0 }
 
-// ease is for a success that may not last.
-func (b *backoff) ease() { b.wait = min(b.wait, time.Second) }
-
 // sleep returns false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

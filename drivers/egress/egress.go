@@ -114,7 +114,7 @@ func New(opt Options) *Proxy {
 	if opt.Own == nil {
 		opt.Own = ownAddrs
 	}
-	p := &Proxy{opt: opt, counts: map[runKey]int{}, incoming: newIncoming(), served: make(chan struct{})}
+	p := &Proxy{opt: opt, counts: map[runKey]int{}, incoming: &incoming{conns: make(chan net.Conn), over: make(chan struct{})}, served: make(chan struct{})}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = p.newServer()
 	return p

@@ -42,10 +42,6 @@ type incoming struct {
 	once  sync.Once
 }
 
-func newIncoming() *incoming {
-	return &incoming{conns: make(chan net.Conn), over: make(chan struct{})}
-}
-
 func (l *incoming) put(c net.Conn) bool {
 	select {
 	case l.conns <- c:

@@ -40,7 +40,7 @@ var (
 // Prompt implements fleet.Handle. An error means that the agent did not take
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
-	t := newTurn(ctx, p)
+	t := &turn{Turn: keeper.NewTurn(ctx, p), message: p.Message, uri: p.URI, done: make(chan struct{}), pending: map[string]bool{}}
 	if err := keeper.Take(&a.Keep, &a.Mu, &a.Turn, t); err != nil {
 		return task.Outcome{}, err
 	}

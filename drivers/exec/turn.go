@@ -2,7 +2,6 @@ package exec
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -36,10 +35,6 @@ type turn struct {
 	pending map[string]bool
 	tail    []byte
 	warning string // last line of stderr
-}
-
-func newTurn(ctx context.Context, p fleet.Prompt) *turn {
-	return &turn{Turn: keeper.NewTurn(ctx, p), message: p.Message, uri: p.URI, done: make(chan struct{}), pending: map[string]bool{}}
 }
 
 // settled reports whether the agent has given its result.

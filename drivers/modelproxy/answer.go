@@ -146,11 +146,6 @@ func (a *answer) fail(code, message string) {
 	a.fault, a.message, a.done = core.ClipTo(code, 100), message, true
 }
 
-func (a *answer) cut(code, message string) {
-	a.fail(code, message)
-	a.broken = true
-}
-
 // count takes a figure of tokens; one that can't be is left out.
 func (a *answer) count(t fleet.ModelTokens) {
 	for _, n := range []int64{t.Prompt, t.Completion, t.Total, t.Cached} {

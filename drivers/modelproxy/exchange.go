@@ -115,7 +115,8 @@ func (x *exchange) answers(res *http.Response) {
 		b.end = func(err error) {
 			s.Close()
 			if err == nil && !a.done && !a.blind && a.finish == "" && a.fault == "" {
-				a.cut("truncated", "the stream ended before the answer did")
+				a.fail("truncated", "the stream ended before the answer did")
+				a.broken = true
 			}
 			x.ended(a, err)
 		}

@@ -165,7 +165,10 @@ func (r *Runner) ask(ctx context.Context, p *judge.Program, input []byte) judge.
 		one.failed = 0
 	case errors.Is(err, context.Canceled), errors.Is(err, errRests): // that is not its fault
 	default:
-		one.fault(reply.Rationale)
+		one.why = reply.Rationale
+		if one.failed++; one.failed > 1 {
+			one.until = time.Now().Add(min(firstRest<<min(one.failed-2, 10), mostRest))
+		}
 	}
 	return reply
 }
@@ -193,14 +196,6 @@ func (r *Runner) put(ctx context.Context, one *server, p *judge.Program, input [
 		one.end()
 	}
 	return reply, err
-}
-
-// fault notes that a life ended badly. After the first it may begin anew at once.
-func (one *server) fault(why string) {
-	one.why = why
-	if one.failed++; one.failed > 1 {
-		one.until = time.Now().Add(min(firstRest<<min(one.failed-2, 10), mostRest))
-	}
 }
 
 // end kills the process and waits for it.

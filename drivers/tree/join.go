@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"swarmdeck/drivers/git"
 	"swarmdeck/engine/core"
@@ -176,15 +175,12 @@ func (j *joining) who(ctx context.Context) []string {
 	if name == "" || address == "" {
 		name, address = j.j.By, j.j.By+"@localhost"
 	}
-	at := j.date(j.j.At)
+	at := fmt.Sprintf("@%d +0000", max(0, j.j.At.Unix()))
 	return []string{
 		"GIT_AUTHOR_NAME=" + name, "GIT_AUTHOR_EMAIL=" + address, "GIT_AUTHOR_DATE=" + at,
 		"GIT_COMMITTER_NAME=" + name, "GIT_COMMITTER_EMAIL=" + address, "GIT_COMMITTER_DATE=" + at,
 	}
 }
-
-// date is a time as git reads it; who only looks gives none.
-func (*joining) date(at time.Time) string { return fmt.Sprintf("@%d +0000", max(0, at.Unix())) }
 
 // commit makes a commit of a tree.
 func (j *joining) commit(ctx context.Context, names []string, message, tree string, parents ...string) (string, error) {

@@ -235,7 +235,7 @@ func (c *Controller) declare() {
 	k := &c.kinds
 	k.settings, k.agent, k.workspace = c.settingsKind(), c.agentKind(), c.workspaceKind()
 	k.workflow, k.assignment = c.workflowKind(), c.assignmentKind()
-	k.role, k.scenario = c.roleKind(), c.scenarioKind()
+	k.role, k.scenario = c.roleKind(), &record.Kind[*Scenario]{Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger, ID: func(s *Scenario) string { return s.Name }}
 	c.ledger.Register(
 		k.settings.Auditable(), k.agent.Auditable(), k.workspace.Auditable(), k.workflow.Auditable(), k.assignment.Auditable(),
 		k.role.Auditable(), k.scenario.Auditable(),

@@ -173,13 +173,6 @@ func (s Scenario) override(pairs []string, role roleFinder) (Scenario, error) {
 	return s, found.err()
 }
 
-func (c *Controller) scenarioKind() record.Table[Scenario] {
-	return &record.Kind[*Scenario]{
-		Noun: "cad.scenario", Bucket: "cad.scenario", Ledger: c.ledger,
-		ID: func(s *Scenario) string { return s.Name },
-	}
-}
-
 // Scenarios are those of a tenant: the built-in ones, then its own, by name.
 func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, error) {
 	builtin, err := builtinScenarios()

@@ -143,17 +143,7 @@ type PageInfo struct {
 
 // NewPage places items within a list of total records.
 func NewPage[T any](items []T, f Filter, total int) Page[T] {
-	return Page[T]{Items: items, Info: f.info(total)}
-}
-
-// info is not inlined, or it would be there for each type of record.
-//
-//go:noinline
-func (f *Filter) info(total int) PageInfo {
-	return PageInfo{
-		Page: f.Page, PageSize: f.Size, Total: total,
-		Next: f.Offset()+f.Size < total, Previous: f.Page > 1,
-	}
+	return Page[T]{Items: items, Info: PageInfo{Page: f.Page, PageSize: f.Size, Total: total, Next: f.Offset()+f.Size < total, Previous: f.Page > 1}}
 }
 
 // Gather makes a page of what comes one by one.

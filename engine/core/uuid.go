@@ -29,17 +29,13 @@ func NewUUID(tenant string, seq uint64, r io.Reader) string {
 	var s [8]byte
 	binary.BigEndian.PutUint64(s[:], seq)
 	copy(b[10:], s[2:])
-	return formatUUID(b)
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 func uuidTag(tenant string) []byte {
 	sum := sha256.Sum256([]byte(tenant))
 	return sum[:3]
-}
-
-func formatUUID(b [16]byte) string {
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
 // IsUUID reports whether id reads as a version 4 UUID in lower case.

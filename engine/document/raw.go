@@ -1,7 +1,6 @@
 package document
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,8 +11,6 @@ import (
 
 // number is shown in messages without quotes.
 type number string
-
-func between(low, high int) string { return fmt.Sprintf("a whole number, %d-%d", low, high) }
 
 // Raw is what stands at a place as compact JSON; nil, with the problems
 // reported, when it holds something JSON has not.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -158,7 +159,7 @@ func (r *Reader) Range(v Value, low, high int) int {
 	}
 	n := v.node.num
 	if n != math.Trunc(n) || !(n >= float64(low) && n <= float64(high)) {
-		r.Bad(v, number(v.node.text), between(low, high))
+		r.Bad(v, number(v.node.text), fmt.Sprintf("a whole number, %d-%d", low, high))
 		return low
 	}
 	return int(n)

@@ -111,7 +111,7 @@ func New(ctx context.Context, opt Options) (*Service, error) {
 	if s.patience == 0 {
 		s.patience = Patience
 	}
-	s.kind = s.ruleKind()
+	s.kind = &record.Kind[*Rule]{Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread, ID: (*Rule).ID, Whole: true}
 	opt.Ledger.Register(s.kind.Auditable())
 	if err := s.kind.ReadAll(ctx, opt.Health, opt.Tenants); err != nil {
 		return nil, err

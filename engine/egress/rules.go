@@ -10,15 +10,6 @@ import (
 	"swarmdeck/engine/record"
 )
 
-// ruleKind keeps the rules.
-func (s *Service) ruleKind() record.Table[Rule] {
-	return &record.Kind[*Rule]{
-		Noun: "egress rule", Subject: subjectRule, Bucket: "egress.rule", Limit: maxRules, Ledger: s.ledger, Follow: s.follow, Unread: s.unread,
-		ID:    (*Rule).ID,
-		Whole: true,
-	}
-}
-
 // index finds the rules about a host without the store. It never changes.
 type index struct {
 	exact map[string][]*Rule // by host

@@ -10,7 +10,7 @@ import (
 )
 
 func cads() []*Op {
-	return slices.Concat(cadAgents(), cadMessages(), cadWorkspaces(), cadScenarios(), cadWorkflows())
+	return slices.Concat(cadAgents(), []*Op{cadMessage(), cadInbox()}, cadWorkspaces(), cadScenarios(), cadWorkflows())
 }
 
 func cadAgents() []*Op {

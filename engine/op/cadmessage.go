@@ -8,8 +8,6 @@ import (
 	"swarmdeck/engine/core"
 )
 
-func cadMessages() []*Op { return []*Op{cadMessage(), cadInbox()} }
-
 func cadMessage() *Op {
 	var m cad.SendMessage
 	return define(Op{

@@ -77,14 +77,6 @@ func (p *Policy) limit(now time.Time) record.Limit {
 	return l
 }
 
-func (s *Service) policies() record.Table[Policy] {
-	return &record.Kind[*Policy]{
-		Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow,
-		ID:    func(p *Policy) string { return p.Kind },
-		Whole: true,
-	}
-}
-
 // Set keeps a policy, in place of the one that the tenant has of its kind, and
 // says what that did: created, changed or unchanged.
 func (s *Service) Set(ctx context.Context, by core.Caller, p Policy) (_ Policy, action string, err error) {

@@ -50,7 +50,7 @@ type Service struct {
 func New(ctx context.Context, opt Options) (*Service, error) {
 	s := &Service{opt: opt}
 	s.loop = loop.New(loop.Options{Component: "retention", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: s.tend})
-	s.kind = s.policies()
+	s.kind = &record.Kind[*Policy]{Noun: "retention", Subject: "retention.policy", Bucket: "retention", Ledger: s.opt.Ledger, Follow: s.follow, ID: func(p *Policy) string { return p.Kind }, Whole: true}
 	opt.Ledger.Register(s.kind.Auditable())
 	return s, s.kind.ReadAll(ctx, opt.Health, opt.Tenants)
 }

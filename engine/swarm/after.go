@@ -87,7 +87,7 @@ func (s *ending) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *
 	if err := s.voidGates(tx, &t, "a task it waits for did not succeed"); err != nil {
 		return nil, err
 	}
-	return &t, s.close(tx, &t, task.Result{Status: task.Blocked, Error: blockedBy(dep)}, nil)
+	return &t, s.close(tx, &t, task.Result{Status: task.Blocked, Error: &task.Error{Code: "dependency_failed", Message: "task " + dep.TaskID + " it waits for ended " + string(dep.Status)}}, nil)
 }
 
 // releaseLater has the scheduler let those go on that wait for a task, from a
@@ -122,10 +122,6 @@ func (s *ending) releaseRest(ctx context.Context, tenant string) error {
 		}
 	}
 	return nil
-}
-
-func blockedBy(dep *task.Task) *task.Error {
-	return &task.Error{Code: "dependency_failed", Message: "task " + dep.TaskID + " it waits for ended " + string(dep.Status)}
 }
 
 func dependencyFailed(dep *task.Task) error {

@@ -28,8 +28,6 @@ type bell struct {
 	wake    chan struct{} // one slot
 }
 
-func newBell() *bell { return &bell{tenants: map[string]bool{}, wake: make(chan struct{}, 1)} }
-
 // committed has the bell rung for a tenant soon. It does not wait.
 func (b *bell) committed(tenant string) {
 	b.mu.Lock()

@@ -117,7 +117,7 @@ func openBy(ctx context.Context, dsn string, opt Options, steps []step) (*DB, er
 	if err != nil {
 		return nil, fmt.Errorf("PostgreSQL: %w: %w", store.ErrUnusable, err)
 	}
-	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}, bell: newBell(), steps: steps}
+	db := &DB{opt: opt, pool: pool, tenants: map[string]*tenant{}, bell: &bell{tenants: map[string]bool{}, wake: make(chan struct{}, 1)}, steps: steps}
 	if err := db.layOut(ctx); err != nil {
 		pool.Close()
 		return nil, err

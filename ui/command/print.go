@@ -151,13 +151,15 @@ func (c *call) table(w io.Writer, f *face.Face, all any) {
 	at := c.at()
 	t := textTable{lines: make([]strings.Builder, rows.Len()+1), wide: c.g.Output == "wide"}
 	for _, col := range f.Columns(t.wide) {
-		t.begin(col)
+		t.texts, t.width, t.most, t.exact = []string{col.Title}, term.Width(col.Title), col.Most, col.Exact
 		for i := range rows.Len() {
 			t.add(col.Text(face.Row(rows, i), at))
 		}
 		t.end(col.Right)
 	}
-	t.print(w)
+	for i := range t.lines {
+		fmt.Fprintln(w, strings.TrimRight(t.lines[i].String(), " "))
+	}
 }
 
 // at is where and when the caller is shown records.
@@ -179,10 +181,6 @@ type textTable struct {
 	texts       []string
 	width, most int
 	exact       bool
-}
-
-func (t *textTable) begin(col face.Column) {
-	t.texts, t.width, t.most, t.exact = []string{col.Title}, term.Width(col.Title), col.Most, col.Exact
 }
 
 func (t *textTable) add(text string) {
@@ -209,12 +207,6 @@ func (t *textTable) end(right bool) {
 		} else {
 			line.WriteString(text + gap)
 		}
-	}
-}
-
-func (t *textTable) print(w io.Writer) {
-	for i := range t.lines {
-		fmt.Fprintln(w, strings.TrimRight(t.lines[i].String(), " "))
 	}
 }
 

@@ -115,7 +115,7 @@ func skipped(all []Line, n int) []Line {
 func step(s *dag.ComparedStep) (all []Line) {
 	add := func(sign string, role screen.Role, act *dag.Act, text string) {
 		if text != "" {
-			all = append(all, Line{Sign: sign, Text: oneLine(text), Role: role, Event: act.EventID})
+			all = append(all, Line{Sign: sign, Text: strings.Join(strings.Split(text, "\n"), " "), Role: role, Event: act.EventID})
 		}
 	}
 	switch s.Op {
@@ -153,8 +153,6 @@ func under(result string) string {
 	}
 	return "  → " + result
 }
-
-func oneLine(text string) string { return strings.Join(strings.Split(text, "\n"), " ") }
 
 // Files are the files that either changed.
 func Files(c *dag.Comparison) (all []Line) {

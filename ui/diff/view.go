@@ -198,7 +198,12 @@ func (v *View) Do(action string) bool {
 			v.fold()
 		}
 	case "fold-all":
-		v.foldAll()
+		v.relay(func() {
+			all := slices.Contains(v.lay.shut, false)
+			for i := range v.lay.shut {
+				v.lay.shut[i] = all
+			}
+		})
 	case "range":
 		at, ok := v.lay.find(v.doc, v.at)
 		v.marked = !v.marked && ok && at.hunk >= 0 && at.line >= 0
@@ -295,16 +300,6 @@ func (v *View) fold() {
 		} else {
 			h := &v.doc.Files[p.file].hunks[p.hunk]
 			h.shut = !h.shut
-		}
-	})
-}
-
-// foldAll folds all files, or opens them.
-func (v *View) foldAll() {
-	v.relay(func() {
-		all := slices.Contains(v.lay.shut, false)
-		for i := range v.lay.shut {
-			v.lay.shut[i] = all
 		}
 	})
 }

@@ -43,8 +43,6 @@ func (t *texts) line() screen.Styled {
 	return s
 }
 
-func (t *texts) end() { t.done = append(t.done, t.line()) }
-
 // add puts more text on the line.
 func (t *texts) add(s string, role screen.Role, link string) {
 	if s = term.Clean(s); s == "" {
@@ -72,7 +70,7 @@ func (t *texts) inline(n ast.Node, role screen.Role, link string) {
 		}
 		t.add(string(s), role, link)
 		if n.SoftLineBreak() || n.HardLineBreak() {
-			t.end()
+			t.done = append(t.done, t.line())
 		}
 	case *ast.String:
 		t.add(string(n.Value), role, link)

@@ -69,7 +69,8 @@ func (p *Palette) Update(msg tea.Msg) Action {
 	switch k.String() {
 	case "esc":
 		if p.at >= 0 {
-			return p.leave()
+			p.Input.SetValue(p.typed + p.tail)
+			return p.changed()
 		}
 		return Action{Kind: Close}
 	case "ctrl+c":
@@ -113,12 +114,6 @@ func (p *Palette) edit(msg tea.Msg) Action {
 func (p *Palette) changed() Action {
 	p.cands, p.at, p.eager = nil, -1, 0
 	return p.Ask()
-}
-
-// leave puts back what was typed before a candidate was chosen.
-func (p *Palette) leave() Action {
-	p.Input.SetValue(p.typed + p.tail)
-	return p.changed()
 }
 
 // cycle chooses the next candidate. A single candidate is taken at once, so

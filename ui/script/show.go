@@ -3,8 +3,6 @@ package script
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,5 +70,3 @@ func (s *show) end() {
 		fmt.Fprint(s.out, "\x1b[m\r\n")
 	}
 }
-
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -2,9 +2,11 @@ package script
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -123,7 +125,7 @@ func (r *run) rewrite() error {
 			delete(r.snaps, a.Files[i].Name)
 		}
 	}
-	for _, name := range sorted(r.snaps) {
+	for _, name := range slices.Sorted(maps.Keys(r.snaps)) {
 		a.Files = append(a.Files, txtar.File{Name: name, Data: []byte(r.snaps[name])})
 	}
 	if err := os.WriteFile(r.file, txtar.Format(a), 0o666); err != nil {

@@ -15,7 +15,6 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
-	"swarmdeck/engine/cad"
 	"swarmdeck/engine/core"
 )
 
@@ -69,13 +68,6 @@ const (
 	asked         // its stdin is closed, so that it can put things away
 	killed
 )
-
-func newWorker(at cad.Site) *worker {
-	return &worker{
-		tenant: at.Tenant, kernel: at.Kernel, seqs: map[string]int{}, used: map[string]time.Time{},
-		heard: make(chan struct{}), ended: make(chan struct{}),
-	}
-}
 
 // suits reports that a worker is better than another for a workspace: it has
 // more of it, or it has less of others.

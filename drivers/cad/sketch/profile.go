@@ -36,12 +36,6 @@ func newProfile(n int, ties [][]int) *profile {
 	return p
 }
 
-func (p *profile) clear() {
-	for _, row := range p.rows {
-		clear(row)
-	}
-}
-
 // add adds to the entry at (i, j) and so at (j, i); only one of the two is
 // given.
 func (p *profile) add(i, j int, v float64) { p.rows[i][j-p.first[i]] += v }

@@ -98,14 +98,11 @@ func (s *Sketch) Apply(ctx context.Context, c Constraint) (Report, error) {
 		return Report{}, err
 	case !out.Solved:
 		s.constraints = s.constraints[:len(s.constraints)-1]
-		return out, core.Errorf(core.Conflict, "constraint %q cannot hold together with %s", c.ID, strings.Join(without(out.Conflicts, c.ID), ", ")).
+		others := slices.DeleteFunc(slices.Clone(out.Conflicts), func(n string) bool { return n == c.ID })
+		return out, core.Errorf(core.Conflict, "constraint %q cannot hold together with %s", c.ID, strings.Join(others, ", ")).
 			With("field", "constraint_type").With("value", string(c.Type)).With("conflicts", out.Conflicts)
 	}
 	return out, nil
-}
-
-func without(names []string, name string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name })
 }
 
 // sound refuses solutions in which a radius has turned over or a number ran

@@ -122,7 +122,9 @@ func (s *system) workspace() *workspace {
 // normal forms JᵀJ and Jᵀr, with r bounded, and tells whether any of r was out
 // of bounds; each equation touches a few variables only.
 func (w *workspace) normal(x []float64) (far bool) {
-	w.matrix.clear()
+	for _, row := range w.matrix.rows {
+		clear(row)
+	}
 	clear(w.gradient)
 	for i := range w.equations {
 		r, at := w.residual(i, x), w.equations[i].variables

@@ -45,12 +45,6 @@ type segment struct {
 	lines  []byte
 }
 
-func newWriter(out *bufio.Writer, forks map[string]bool) *writer {
-	return &writer{
-		out: out, forks: forks, open: map[string]*segment{}, tips: map[string]int{}, commits: map[string]int{},
-	}
-}
-
 func (w *writer) write(ctx context.Context, records iter.Seq2[dag.Record, error]) error {
 	for rec, err := range records {
 		if err == nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"strconv"
@@ -126,7 +125,7 @@ func (o Objects) clean(in io.Reader, l *line) error {
 		if err != nil {
 			return err
 		}
-		return l.answer(Pointer{OID: hexOf(sum), Size: size}.Text())
+		return l.answer(Pointer{OID: hex.EncodeToString(sum.Sum(nil)), Size: size}.Text())
 	}
 	a, err := add(o.Keep)
 	if err != nil {
@@ -146,8 +145,6 @@ func (o Objects) clean(in io.Reader, l *line) error {
 	}
 	return l.answer(p.Text())
 }
-
-func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
 // smudge answers with the content of a pointer's object, and with the pointer where
 // there is none.

@@ -145,10 +145,6 @@ func (r *reception) settle(who serve.Who) error {
 // errChanged is told to someone who came in with what is no longer so.
 var errChanged = errors.New("what your key opens was changed: connect again")
 
-func grantOf(who serve.Who) operator.Grant {
-	return operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Proof: who.Key}
-}
-
 // follow tells when who has to go: their key or their role was taken away. Whose
 // tenant another engine has is followed there.
 func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} {
@@ -165,7 +161,7 @@ func (r *reception) follow(who serve.Who, done <-chan struct{}) <-chan struct{} 
 	gone := make(chan struct{})
 	go func() {
 		for {
-			ok, changed := eng.Operators.Holds(grantOf(who))
+			ok, changed := eng.Operators.Holds(operator.Grant{Tenant: who.Tenant, Name: who.Name, Role: operator.Role(who.Role), Proof: who.Key})
 			if !ok && who.Tenant != "" {
 				close(gone)
 				return

@@ -48,7 +48,7 @@ type line struct {
 // NewList makes the pane of messages: the newest as they come, conversations
 // together, requests that nobody answers flagged with their age.
 func NewList(of Bus) *List {
-	p := &List{tail: newTail(of)}
+	p := &List{tail: tail{bus: of, reader: pane.NewReader[batch](listName)}}
 	p.Table = pane.NewTable(pane.Spec[line]{
 		Name: listName, Title: "bus", Empty: "no messages yet: press + to publish one", NewestFirst: true,
 		Cols: []grid.Column{

@@ -46,8 +46,6 @@ type batch struct {
 	behind   bool
 }
 
-func newTail(of Bus) tail { return tail{bus: of, reader: pane.NewReader[batch](listName)} }
-
 // bind forgets what was read and follows another pattern.
 func (t *tail) bind(pattern string) {
 	t.pattern, t.messages, t.seq, t.loaded, t.behind, t.stamp, t.err = pattern, nil, 0, false, false, stamp{}, nil
