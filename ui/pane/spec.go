@@ -21,9 +21,7 @@ import (
 //			Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
 //			Face: face.For[session.Session](),
 //			Cells: map[string]pane.Cell[session.Session]{
-//				"STATE": func(env *pane.Env, s *session.Session) (string, screen.Role) {
-//					return pane.SessionState(s).Cell(env)
-//				},
+//				"STATE": pane.StateCell(pane.SessionState),
 //			},
 //			ID:    func(s *session.Session) string { return s.SessionID },
 //			Item:  func(s *session.Session) pane.Item { return pane.Item{Kind: "session", ID: s.SessionID} },
@@ -82,6 +80,11 @@ type Member[T any] struct {
 
 // Cell is a cell of a list, and its colour.
 type Cell[T any] func(env *Env, v *T) (string, screen.Role)
+
+// StateCell is the cell that shows a state.
+func StateCell[T any](state func(*T) State) Cell[T] {
+	return func(env *Env, v *T) (string, screen.Role) { return state(v).Cell(env) }
+}
 
 // faced makes the columns and rows of a noun's list.
 func faced[T any](laid []face.Listed, f *face.Face, cells map[string]Cell[T]) ([]grid.Column, func(*Env, *T, func(int, string, screen.Role))) {

@@ -14,9 +14,7 @@ func NewDead(of Bus) *pane.Table[bus.DeadLetter] {
 		Name: "dead", Title: "dead letters", Empty: "no dead letters",
 		Face: face.For[bus.DeadLetter](),
 		Cells: map[string]pane.Cell[bus.DeadLetter]{
-			"REASON": func(env *pane.Env, d *bus.DeadLetter) (string, screen.Role) {
-				return deadReason(env, d)
-			},
+			"REASON": deadReason,
 			"DETAIL": func(env *pane.Env, d *bus.DeadLetter) (string, screen.Role) {
 				if d.ResentAs != "" {
 					return "sent again " + d.ResentAs, screen.Dim

@@ -48,25 +48,21 @@ type wholeAgent struct {
 func NewAgent(of CAD) *pane.Detail[wholeAgent] {
 	return pane.NewDetail(pane.DetailSpec[wholeAgent]{
 		Name: "cad-agent", Text: agentText, Live: true,
-		Fetch: func(ctx context.Context, tenant, id string) (wholeAgent, error) {
-			return fetchAgent(ctx, of, tenant, id)
+		Fetch: func(ctx context.Context, tenant, id string) (g wholeAgent, err error) {
+			if g.Agent, err = of.Agent(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			if g.role, err = of.Role(tenant, g.Role); err != nil {
+				return g, err
+			}
+			g.metrics, err = of.Metrics(ctx, tenant, id)
+			return g, err
 		},
 		Item: func(g *wholeAgent) pane.Item { return pane.CADAgentItem(&g.Agent) },
 		Title: func(env pane.Env, g *wholeAgent) string {
 			return "CAD agent " + g.AgentID + " " + pane.CADAgentState(&g.Agent).Label(env.Glyphs)
 		},
 	})
-}
-
-func fetchAgent(ctx context.Context, of CAD, tenant, id string) (g wholeAgent, err error) {
-	if g.Agent, err = of.Agent(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	if g.role, err = of.Role(tenant, g.Role); err != nil {
-		return g, err
-	}
-	g.metrics, err = of.Metrics(ctx, tenant, id)
-	return g, err
 }
 
 func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
@@ -123,9 +119,7 @@ func NewAgents(of CAD) *pane.Table[cad.Agent] {
 		Name: "cad-agents", Title: "CAD agents", Empty: "no CAD agents: press : and type cad scenario run NAME",
 		Face: face.For[cad.Agent](),
 		Cells: map[string]pane.Cell[cad.Agent]{
-			"STATUS": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
-				return pane.CADAgentState(a).Cell(env)
-			},
+			"STATUS": pane.StateCell(pane.CADAgentState),
 			"OK": func(env *pane.Env, a *cad.Agent) (string, screen.Role) {
 				if a.OperationCount == 0 {
 					return "", screen.Dim
@@ -146,18 +140,14 @@ func NewAgents(of CAD) *pane.Table[cad.Agent] {
 			},
 		},
 		ID: func(a *cad.Agent) string { return a.AgentID }, Item: pane.CADAgentItem,
+		// role:NAME narrows a page.
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[cad.Agent], error) {
-			return fetchAgents(ctx, of, tenant, f)
+			for _, role := range pane.FilterWord(&f, "role") {
+				f.Kind = role
+			}
+			return of.Agents(ctx, tenant, f)
 		},
 	})
-}
-
-// fetchAgents reads a page; role:NAME narrows it.
-func fetchAgents(ctx context.Context, of CAD, tenant string, f core.Filter) (core.Page[cad.Agent], error) {
-	for _, role := range pane.FilterWord(&f, "role") {
-		f.Kind = role
-	}
-	return of.Agents(ctx, tenant, f)
 }
 
 // rate is how much went well.

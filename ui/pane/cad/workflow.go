@@ -171,9 +171,7 @@ func NewWorkflows(of CAD) *pane.Table[cad.Workflow] {
 		Name: "workflows", Title: "workflows", Empty: "no workflows: press + to run a scenario",
 		Face: face.For[cad.Workflow](),
 		Cells: map[string]pane.Cell[cad.Workflow]{
-			"STATE": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
-				return workflowState(w).Cell(env)
-			},
+			"STATE": pane.StateCell(workflowState),
 			"DONE": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
 				return bar(w.Completion, 10, env.ASCII()), workflowState(w).Role()
 			},

@@ -49,8 +49,21 @@ func NewWorkspace(of CAD) *Workspace {
 	p := &Workspace{picture: solidWithin(of, workspaceName)}
 	p.Detail = pane.NewDetail(pane.DetailSpec[wholeWorkspace]{
 		Name: workspaceName, Live: true,
-		Fetch: func(ctx context.Context, tenant, id string) (wholeWorkspace, error) {
-			return fetchWorkspace(ctx, of, tenant, id)
+		Fetch: func(ctx context.Context, tenant, id string) (g wholeWorkspace, err error) {
+			if g.Workspace, err = of.Workspace(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			if g.bodies, err = of.Entities(ctx, tenant, id, core.Filter{Kind: string(model.Solid), Page: 1, Size: entitiesShown}); err != nil {
+				return g, err
+			}
+			if g.entities, err = of.Entities(ctx, tenant, id, core.Filter{Page: 1, Size: entitiesShown}); err != nil {
+				return g, err
+			}
+			if g.open, err = of.Conflicts(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			g.journal, err = of.History(ctx, tenant, id, core.Filter{Page: 1, Size: operationsShown})
+			return g, err
 		},
 		Text: func(env pane.Env, g *wholeWorkspace, out *pane.Paras) {
 			p.solids = g.SolidCount
@@ -133,23 +146,6 @@ func (p *Workspace) Picture(env pane.Env) pane.Item {
 		return it
 	}
 	return pane.PictureOf(p.Selected(env).Workspace, "")
-}
-
-func fetchWorkspace(ctx context.Context, of CAD, tenant, id string) (g wholeWorkspace, err error) {
-	if g.Workspace, err = of.Workspace(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	if g.bodies, err = of.Entities(ctx, tenant, id, core.Filter{Kind: string(model.Solid), Page: 1, Size: entitiesShown}); err != nil {
-		return g, err
-	}
-	if g.entities, err = of.Entities(ctx, tenant, id, core.Filter{Page: 1, Size: entitiesShown}); err != nil {
-		return g, err
-	}
-	if g.open, err = of.Conflicts(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	g.journal, err = of.History(ctx, tenant, id, core.Filter{Page: 1, Size: operationsShown})
-	return g, err
 }
 
 func workspaceText(env pane.Env, g *wholeWorkspace, out *pane.Paras) {

@@ -66,9 +66,7 @@ func NewSessions(of Sessions) *pane.Table[session.Session] {
 		Name: "sessions", Title: "sessions", Empty: "no sessions: press + to make one",
 		Face: face.For[session.Session](),
 		Cells: map[string]pane.Cell[session.Session]{
-			"STATE": func(env *pane.Env, s *session.Session) (string, screen.Role) {
-				return pane.SessionState(s).Cell(env)
-			},
+			"STATE": pane.StateCell(pane.SessionState),
 			"ACKS": func(env *pane.Env, s *session.Session) (string, screen.Role) {
 				if n := len(s.Pausing); n > 0 {
 					return strconv.Itoa(n) + " to go", screen.Warn

@@ -57,8 +57,30 @@ type wholeTask struct {
 func NewTask(of Tasks, swarm Swarm, judge Judge) *pane.Detail[wholeTask] {
 	return pane.NewDetail(pane.DetailSpec[wholeTask]{
 		Name: "task", Text: taskText, Live: true,
-		Fetch: func(ctx context.Context, tenant, id string) (wholeTask, error) {
-			return fetchTask(ctx, of, swarm, judge, tenant, id)
+		Fetch: func(ctx context.Context, tenant, id string) (g wholeTask, err error) {
+			if g.task, err = of.Get(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			g.input = pane.Pretty(g.task.Input)
+			if ask := g.task.ApprovalID; ask != "" {
+				a, err := judge.Approval(ctx, tenant, ask)
+				if err != nil {
+					return g, err
+				}
+				g.ask = &a
+			}
+			if !g.task.Status.Terminal() {
+				g.why, err = swarm.Why(ctx, tenant, id)
+				return g, err
+			}
+			r, err := of.Result(ctx, tenant, id)
+			switch {
+			case err == nil:
+				g.result, g.output = &r, pane.Pretty(r.Output)
+			case !errors.Is(err, core.Kind(core.NotFound)):
+				return g, err
+			}
+			return g, nil
 		},
 		Item: func(g *wholeTask) pane.Item {
 			it := taskItem(&g.task)
@@ -72,32 +94,6 @@ func NewTask(of Tasks, swarm Swarm, judge Judge) *pane.Detail[wholeTask] {
 		},
 		Log: func(it pane.Item) string { return it.ID }, Logs: of,
 	})
-}
-
-func fetchTask(ctx context.Context, of Tasks, swarm Swarm, judge Judge, tenant, id string) (g wholeTask, err error) {
-	if g.task, err = of.Get(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	g.input = pane.Pretty(g.task.Input)
-	if ask := g.task.ApprovalID; ask != "" {
-		a, err := judge.Approval(ctx, tenant, ask)
-		if err != nil {
-			return g, err
-		}
-		g.ask = &a
-	}
-	if !g.task.Status.Terminal() {
-		g.why, err = swarm.Why(ctx, tenant, id)
-		return g, err
-	}
-	r, err := of.Result(ctx, tenant, id)
-	switch {
-	case err == nil:
-		g.result, g.output = &r, pane.Pretty(r.Output)
-	case !errors.Is(err, core.Kind(core.NotFound)):
-		return g, err
-	}
-	return g, nil
 }
 
 func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {

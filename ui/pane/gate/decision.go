@@ -22,25 +22,21 @@ type grounded struct {
 func NewDecision(of Judge) *pane.Detail[grounded] {
 	return pane.NewDetail(pane.DetailSpec[grounded]{
 		Name: "decision", Text: decisionText,
-		Fetch: func(ctx context.Context, tenant, id string) (grounded, error) {
-			return fetchDecision(ctx, of, tenant, id)
+		Fetch: func(ctx context.Context, tenant, id string) (g grounded, err error) {
+			if g.GateDecision, err = of.Decision(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			why, err := of.Grounds(ctx, tenant, id)
+			switch {
+			case err == nil:
+				g.why = &why
+			case !errors.Is(err, core.Kind(core.NotFound)):
+				return g, err
+			}
+			return g, nil
 		},
 		Item: func(g *grounded) pane.Item { return decisionItem(&g.GateDecision) },
 	})
-}
-
-func fetchDecision(ctx context.Context, of Judge, tenant, id string) (g grounded, err error) {
-	if g.GateDecision, err = of.Decision(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	why, err := of.Grounds(ctx, tenant, id)
-	switch {
-	case err == nil:
-		g.why = &why
-	case !errors.Is(err, core.Kind(core.NotFound)):
-		return g, err
-	}
-	return g, nil
 }
 
 func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
@@ -91,9 +87,7 @@ func NewDecisions(of Judge) *pane.Table[judge.GateDecision] {
 		Name: "decisions", Title: "decisions", Empty: "no decisions",
 		Face: face.For[judge.GateDecision](),
 		Cells: map[string]pane.Cell[judge.GateDecision]{
-			"DECISION": func(env *pane.Env, d *judge.GateDecision) (string, screen.Role) {
-				return pane.DecisionState(d).Cell(env)
-			},
+			"DECISION": pane.StateCell(pane.DecisionState),
 			"REASON": func(env *pane.Env, d *judge.GateDecision) (string, screen.Role) {
 				if d.Rationale == "" {
 					return d.ReasonCode, screen.Text

@@ -31,18 +31,10 @@ func NewPolicies(of Judge) *Policies {
 		Name: policiesName, Title: "policies", Empty: "no policies",
 		Face: face.For[judge.Policy](),
 		Cells: map[string]pane.Cell[judge.Policy]{
-			"STATUS": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
-				return policyState(p).Cell(env)
-			},
-			"TESTS": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
-				return tests(p)
-			},
-			"JAIL": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
-				return jail(p)
-			},
-			"BY": func(env *pane.Env, p *judge.Policy) (string, screen.Role) {
-				return proposer(p)
-			},
+			"STATUS": pane.StateCell(policyState),
+			"TESTS":  tests,
+			"JAIL":   jail,
+			"BY":     proposer,
 		},
 		ID: func(p *judge.Policy) string { return p.PolicyID }, Item: policyItem,
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error) {
@@ -100,7 +92,7 @@ func policyState(p *judge.Policy) pane.State {
 }
 
 // tests is how a policy's cases went.
-func tests(p *judge.Policy) (string, screen.Role) {
+func tests(_ *pane.Env, p *judge.Policy) (string, screen.Role) {
 	switch s := p.TestsSummary; {
 	case p.PolicyID == judge.BasePolicy:
 		return "", screen.Dim
@@ -116,7 +108,7 @@ func tests(p *judge.Policy) (string, screen.Role) {
 }
 
 // jail says whether a program is kept in a jail here.
-func jail(p *judge.Policy) (string, screen.Role) {
+func jail(_ *pane.Env, p *judge.Policy) (string, screen.Role) {
 	switch {
 	case p.Kind != judge.KindProgram:
 		return "", screen.Dim
@@ -127,7 +119,7 @@ func jail(p *judge.Policy) (string, screen.Role) {
 }
 
 // proposer is who proposed a policy; an agent is told from a person.
-func proposer(p *judge.Policy) (string, screen.Role) {
+func proposer(_ *pane.Env, p *judge.Policy) (string, screen.Role) {
 	switch {
 	case p.ProposedKind == core.Agent:
 		return "agent " + p.ProposedBy, screen.Warn

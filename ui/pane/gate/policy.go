@@ -183,7 +183,7 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 		kind += " that stays"
 	}
 	out.Add("kind", kind, screen.Text)
-	if jail, role := jail(d); jail != "" {
+	if jail, role := jail(&env, d); jail != "" {
 		if d.Unsandboxed && g.now.Unjailed != "" {
 			jail += ": " + g.now.Unjailed
 		}
@@ -197,7 +197,7 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 		}
 		out.Add("decides at", strings.Join(gates, ", "), screen.Text)
 	}
-	by, role := proposer(d)
+	by, role := proposer(&env, d)
 	if by += ", " + pane.When(env.Now, d.CreatedAt); role == screen.Warn {
 		by += "; an agent proposes, and never activates"
 	}
@@ -210,7 +210,7 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 	}
 	out.Add("ruled until", pane.When(env.Now, d.RetiredAt), screen.Text)
 	out.Add("withdrawn by", d.WithdrawnBy, screen.Text)
-	tests, role := tests(d)
+	tests, role := tests(&env, d)
 	if !d.TestedAt.IsZero() {
 		tests += ", " + pane.When(env.Now, d.TestedAt)
 	}

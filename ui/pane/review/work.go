@@ -48,9 +48,7 @@ func NewList(of Work) *pane.Table[tree.Look] {
 			{Title: "SAME FILES AS", Min: 13, Weight: 3, Priority: 1},
 		},
 		ID: func(l *tree.Look) string { return l.Agent }, Item: workItem, Forward: true,
-		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[tree.Look], error) {
-			return of.Looks(ctx, tenant, f)
-		},
+		Fetch: of.Looks,
 		Row: func(env *pane.Env, l *tree.Look, set func(int, string, screen.Role)) {
 			set(0, l.Agent, screen.Accent)
 			set(1, fmt.Sprint(len(l.Changes)), screen.Text)

@@ -67,31 +67,23 @@ func NewExecutions(of Skills) *pane.Table[skill.Execution] {
 		Name: "executions", Title: "executions", Empty: "no skill has run",
 		Face: face.For[skill.Execution](),
 		Cells: map[string]pane.Cell[skill.Execution]{
-			"STATUS": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
-				return pane.ExecutionState(e).Cell(env)
-			},
+			"STATUS": pane.StateCell(pane.ExecutionState),
 			"TOOK": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
 				return executionTook(env, e), screen.Text
 			},
-			"OUTCOME": func(env *pane.Env, e *skill.Execution) (string, screen.Role) {
-				return outcome(e)
-			},
+			"OUTCOME": outcome,
 		},
 		ID:   func(e *skill.Execution) string { return e.ExecutionID },
 		Item: executionItem,
+		// skill:NAME narrows a page to one skill's.
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Execution], error) {
-			return fetchExecutions(ctx, of, tenant, f)
+			name := ""
+			if names := pane.FilterWord(&f, "skill"); len(names) > 0 {
+				name = names[len(names)-1]
+			}
+			return of.Executions(ctx, tenant, name, f)
 		},
 	})
-}
-
-// fetchExecutions reads a page; skill:NAME narrows it to one skill's.
-func fetchExecutions(ctx context.Context, of Skills, tenant string, f core.Filter) (core.Page[skill.Execution], error) {
-	name := ""
-	if names := pane.FilterWord(&f, "skill"); len(names) > 0 {
-		name = names[len(names)-1]
-	}
-	return of.Executions(ctx, tenant, name, f)
 }
 
 // executionItem is an execution as a thing under the cursor.
@@ -110,7 +102,7 @@ func executionTook(env *pane.Env, e *skill.Execution) string {
 // outcomeShown is how much of a result stands in a row.
 const outcomeShown = 300
 
-func outcome(e *skill.Execution) (string, screen.Role) {
+func outcome(_ *pane.Env, e *skill.Execution) (string, screen.Role) {
 	if e.Error != "" {
 		return e.Error, screen.Bad
 	}

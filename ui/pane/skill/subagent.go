@@ -31,8 +31,12 @@ type wholeSubagent struct {
 func NewSubagent(of Skills) *pane.Detail[wholeSubagent] {
 	return pane.NewDetail(pane.DetailSpec[wholeSubagent]{
 		Name: SubagentName, Text: subagentText, Live: true,
-		Fetch: func(ctx context.Context, tenant, id string) (wholeSubagent, error) {
-			return fetchSubagent(ctx, of, tenant, id)
+		Fetch: func(ctx context.Context, tenant, id string) (g wholeSubagent, err error) {
+			if g.Subagent, err = of.Subagent(ctx, tenant, id); err != nil {
+				return g, err
+			}
+			g.runs, err = of.Executions(ctx, tenant, "", core.Filter{Agent: id, Page: 1, Size: subagentRuns})
+			return g, err
 		},
 		Item: func(g *wholeSubagent) pane.Item { return pane.SubagentItem(&g.Subagent) },
 		Title: func(env pane.Env, g *wholeSubagent) string {
@@ -40,14 +44,6 @@ func NewSubagent(of Skills) *pane.Detail[wholeSubagent] {
 		},
 		Settled: func(g *wholeSubagent) bool { return g.State.Final() },
 	})
-}
-
-func fetchSubagent(ctx context.Context, of Skills, tenant, id string) (g wholeSubagent, err error) {
-	if g.Subagent, err = of.Subagent(ctx, tenant, id); err != nil {
-		return g, err
-	}
-	g.runs, err = of.Executions(ctx, tenant, "", core.Filter{Agent: id, Page: 1, Size: subagentRuns})
-	return g, err
 }
 
 func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
@@ -120,9 +116,7 @@ func NewSubagents(of Skills) *pane.Table[skill.Subagent] {
 			"NAME": func(env *pane.Env, a *skill.Subagent) (string, screen.Role) {
 				return a.Label(), screen.Accent
 			},
-			"ERROR": func(env *pane.Env, a *skill.Subagent) (string, screen.Role) {
-				return pane.SubagentWhy(env, a)
-			},
+			"ERROR": pane.SubagentWhy,
 		},
 		ID:    func(a *skill.Subagent) string { return a.AgentID },
 		Item:  pane.SubagentItem,
