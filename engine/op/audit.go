@@ -21,9 +21,7 @@ func auditLog() []*Op {
 	return []*Op{
 		auditList(),
 		show(Op{Name: "audit show", Short: "Show an audit event"}, id,
-			func(ctx context.Context, c *Call, id string) (audit.Event, error) {
-				return c.Audit.Get(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, audit.Event] { return c.Audit.Get })),
 		auditVerify(),
 		define(Op{Name: "audit checkpoint", Short: "Print the newest signed checkpoint, to keep elsewhere", Effect: Reads},
 			func(ctx context.Context, c *Call) (Checkpoint, error) {

@@ -23,13 +23,9 @@ func messages() []*Op {
 		show(Op{Name: "bus show", Short: "Show a message with what became of it"}, arg("ID", "message"),
 			func(ctx context.Context, c *Call, id string) (M, error) { return c.Bus.Get(ctx, c.By.Tenant, id) }),
 		list(Op{Name: "bus topics", Short: "List the topics, those with the newest messages first"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[bus.Topic], error) {
-				return c.Bus.Topics(ctx, c.By.Tenant, f)
-			}),
+			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[bus.Topic]] { return c.Bus.Topics })),
 		list(Op{Name: "bus dead", Short: "List the messages that did not get where they should, and why", Statuses: bus.DeadReasons()},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[bus.DeadLetter], error) {
-				return c.Bus.Dead(ctx, c.By.Tenant, f)
-			}),
+			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[bus.DeadLetter]] { return c.Bus.Dead })),
 		change(Op{
 			Name: "bus resend", Short: "Accept a message again, as a new one", Done: "sent again as",
 			Long: "Accept a message again, as a new one of the same content: for all the subscribers of its topic, or for its\n" +

@@ -26,18 +26,14 @@ func cadAgents() []*Op {
 				Name: "cad_agents", By: []string{"status", "kind", "since", "until", "match"}, Names: map[string]string{"kind": "role"},
 				About: "List the CAD agents with their roles, workspaces and counters, newest first.",
 			},
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[A], error) {
-			return c.CAD.Agents(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[A]] { return c.CAD.Agents })),
 		show(Op{Name: "cad agent show", Short: "Show a CAD agent with what it made and what failed"}, id,
 			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.Agent(ctx, c.By.Tenant, id) }),
 		change(Op{Name: "cad agent shutdown", Short: "End a CAD agent for good; what it made stays", Effect: Destroys, Confirm: ConfirmAsk, Done: "shut down"}, id,
 			func(ctx context.Context, c *Call, id string) (A, error) { return c.CAD.ShutdownAgent(ctx, c.By, id) }),
 		cadBind(id),
 		show(Op{Name: "cad metrics", Short: "Show how a CAD agent does: success, trend, durations by method"}, id,
-			func(ctx context.Context, c *Call, id string) (cad.Metrics, error) {
-				return c.CAD.Metrics(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, cad.Metrics] { return c.CAD.Metrics })),
 		cadOperation(),
 		define(Op{Name: "cad controller show", Short: "Show the controller: how many agents work at once, roles, kernels", Effect: Reads, Full: true},
 			controller),

@@ -24,9 +24,7 @@ func cadWorkspaces() []*Op {
 				About: "List the workspaces that CAD agents build in, newest first.",
 			},
 		},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[W], error) {
-				return c.CAD.Workspaces(ctx, c.By.Tenant, f)
-			}),
+			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[W]] { return c.CAD.Workspaces })),
 		show(Op{Name: "cad workspace show", Short: "Show a workspace"}, id,
 			func(ctx context.Context, c *Call, id string) (W, error) { return c.CAD.Workspace(ctx, c.By.Tenant, id) }),
 		listOf(Op{Name: "cad workspace entities", Short: "List what is in a workspace, by id; --kind is a type"}, id,

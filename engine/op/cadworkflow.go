@@ -133,18 +133,14 @@ func cadWorkflows() []*Op {
 	id := arg("ID", "cadworkflow")
 	return []*Op{
 		list(Op{Name: "cad workflow list", Short: "List the workflows, newest first", Statuses: core.Strings(cad.ExecutionStates()...)},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[W], error) {
-				return c.CAD.Workflows(ctx, c.By.Tenant, f)
-			}),
+			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[W]] { return c.CAD.Workflows })),
 		show(Op{Name: "cad workflow show", Short: "Show a workflow: its tasks, who does them and what came of them"}, id,
 			func(ctx context.Context, c *Call, id string) (W, error) { return c.CAD.Workflow(ctx, c.By.Tenant, id) }),
 		cadWait(),
 		cadRetry(),
 		cadReassign(),
 		changeWhy(Op{Name: "cad workflow cancel", Short: "End a workflow: what runs is interrupted, what is completed stays", Undo: "cad workflow retry", Done: "cancelled"}, id,
-			func(ctx context.Context, c *Call, id, reason string) (W, error) {
-				return c.CAD.CancelWorkflow(ctx, c.By, id, reason)
-			}),
+			withReason(func(c *Call) callerWhy[W] { return c.CAD.CancelWorkflow })),
 	}
 }
 

@@ -37,17 +37,11 @@ func dags() []*Op {
 		dagLineage(),
 		dagCalls(),
 		dagTimed("resources", "List the resources that were there at a time, with their owners and mounts",
-			func(ctx context.Context, c *Call, q dag.TimeQuery) (core.Page[dag.ResourceAt], error) {
-				return c.DAG.Resources(ctx, c.By.Tenant, q)
-			}),
+			byTenant(func(c *Call) tenantRead[dag.TimeQuery, core.Page[dag.ResourceAt]] { return c.DAG.Resources })),
 		dagTimed("mounts", "List which resources were in whose hands at a time",
-			func(ctx context.Context, c *Call, q dag.TimeQuery) (core.Page[dag.Mount], error) {
-				return c.DAG.Mounts(ctx, c.By.Tenant, q)
-			}),
+			byTenant(func(c *Call) tenantRead[dag.TimeQuery, core.Page[dag.Mount]] { return c.DAG.Mounts })),
 		list(Op{Name: "dag policies", Short: "List what policies went through: proposed, tested, activated …, newest first"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[dag.PolicyChange], error) {
-				return c.DAG.Policies(ctx, c.By.Tenant, f)
-			}),
+			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[dag.PolicyChange]] { return c.DAG.Policies })),
 		dagForks(),
 		show(Op{Name: "dag at", Short: "Show what was so right after an event: its run, agent, task and session"}, arg("EVENT", "record"),
 			func(ctx context.Context, c *Call, event string) (dag.State, error) {

@@ -18,13 +18,9 @@ func decisions() []*Op {
 		list(Op{
 			Name: "decision list", Short: "List the gate decisions, newest first",
 			Statuses: core.Strings(judge.Approve, judge.Deny, judge.HITL),
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[judge.GateDecision], error) {
-			return c.Judge.Decisions(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[judge.GateDecision]] { return c.Judge.Decisions })),
 		show(Op{Name: "decision show", Short: "Show a gate decision"}, id,
-			func(ctx context.Context, c *Call, id string) (judge.GateDecision, error) {
-				return c.Judge.Decision(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, judge.GateDecision] { return c.Judge.Decision })),
 		decisionExport(),
 		show(Op{Name: "decision why", Short: "Say on what grounds a policy decided: which rule, of which version, and what it read"}, id, grounds),
 	}

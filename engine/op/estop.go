@@ -18,13 +18,9 @@ func estops() []*Op {
 		press(Op{
 			Name: "estop on", Short: "Freeze every agent and claim at once", Example: "estop on --reason 'it deletes files'",
 			Undo: "estop off", Done: "pressed",
-		}, func(ctx context.Context, c *Call, reason string) (estop.State, error) {
-			return c.Swarm.EStops.Press(ctx, c.By, reason)
-		}),
+		}, byCaller(func(c *Call) callerAct[string, estop.State] { return c.Swarm.EStops.Press })),
 		press(Op{Name: "estop off", Short: "Thaw what the emergency stop froze", Confirm: ConfirmAsk, Done: "released"},
-			func(ctx context.Context, c *Call, reason string) (estop.State, error) {
-				return c.Swarm.EStops.Thaw(ctx, c.By, reason)
-			}),
+			byCaller(func(c *Call) callerAct[string, estop.State] { return c.Swarm.EStops.Thaw })),
 		define(Op{Name: "estop show", Short: "Show the emergency stop and who has not acknowledged", Effect: Reads},
 			func(_ context.Context, c *Call) (estop.State, error) { return c.Swarm.EStops.State(c.By.Tenant), nil }),
 	}

@@ -111,9 +111,7 @@ func ruleList(o Op) *Op {
 // ruleRevoke makes an operation that ends such a rule.
 func ruleRevoke(o Op) *Op {
 	o.Role, o.Confirm, o.Done = Approver, ConfirmAsk, "revoked"
-	return change(o, arg("ID", "rule"), func(ctx context.Context, c *Call, id string) (judge.Rule, error) {
-		return c.Judge.RevokeRule(ctx, c.By, id)
-	})
+	return change(o, arg("ID", "rule"), byCaller(func(c *Call) callerAct[string, judge.Rule] { return c.Judge.RevokeRule }))
 }
 
 func (c *Call) ruleTraits(r judge.Rule) core.Traits {

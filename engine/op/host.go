@@ -25,9 +25,7 @@ func hosts() []*Op {
 				})
 			}),
 		show(Op{Name: "host show", Short: "Show a host in full"}, arg("NAME", "host"),
-			func(ctx context.Context, c *Call, name string) (host.Status, error) {
-				return c.Hosts.Get(ctx, c.By.Tenant, name)
-			}),
+			byTenant(func(c *Call) tenantRead[string, host.Status] { return c.Hosts.Get })),
 		hostDrain(),
 		hostRemove(),
 	}

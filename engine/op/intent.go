@@ -22,9 +22,7 @@ func intents() []*Op {
 			Name: "dag intent cancel", Short: "Withdraw an intent: what it began is taken back", Effect: Destroys, Confirm: ConfirmAsk, Undo: "dag intent retry", Done: "withdrew",
 			Long: "Withdraw an intent. What it is doing is cut off, and the steps that began are taken back, the last one\n" +
 				"first. One that is stuck is left as it is, and is over.",
-		}, id, func(ctx context.Context, c *Call, id, reason string) (I, error) {
-			return c.Intents.Withdraw(ctx, c.By, id, reason)
-		}),
+		}, id, withReason(func(c *Call) callerWhy[I] { return c.Intents.Withdraw })),
 		change(Op{
 			Name: "dag intent retry", Short: "Have an intent tried again, without the pause", Undo: "dag intent cancel", Done: "tries again:",
 			Long: "Have an intent tried again. One that waits for its next try has it now, with all tries before it; one that\n" +

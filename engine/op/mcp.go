@@ -22,9 +22,7 @@ func servers() []*Op {
 		serverTools(),
 		serverAdd(),
 		change(Op{Name: "mcp remove", Short: "Use a server's tools no longer", Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Done: "removed"}, arg("NAME", ""),
-			func(ctx context.Context, c *Call, name string) (tools.Server, error) {
-				return c.Tools.Remove(ctx, c.By, name)
-			}),
+			byCaller(func(c *Call) callerAct[string, tools.Server] { return c.Tools.Remove })),
 	}
 }
 

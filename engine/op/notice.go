@@ -23,9 +23,7 @@ func notices() []*Op {
 				})
 			}),
 		show(Op{Name: "notice show", Short: "Show a notice in full"}, name,
-			func(ctx context.Context, c *Call, name string) (notice.Status, error) {
-				return c.Notices.Status(ctx, c.By.Tenant, name)
-			}),
+			byTenant(func(c *Call) tenantRead[string, notice.Status] { return c.Notices.Status })),
 		change(Op{Name: "notice test", Short: "Send a message that says it is a test", Done: "delivered"}, name,
 			func(ctx context.Context, c *Call, name string) (Told[Done], error) {
 				n, err := c.Notices.Test(ctx, c.By, name)

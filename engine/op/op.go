@@ -278,3 +278,28 @@ func changeWhy[Out any](o Op, id Param, do func(ctx context.Context, c *Call, id
 	o.Params = append(o.Params, why(&reason))
 	return change(o, id, func(ctx context.Context, c *Call, id string) (Out, error) { return do(ctx, c, id, reason) })
 }
+
+// The methods of services that operations are carried out by: one that reads a tenant's
+// records, one that somebody does something by, and one that takes their reason too.
+type (
+	tenantRead[In, Out any] func(ctx context.Context, tenant string, in In) (Out, error)
+	callerAct[In, Out any]  func(ctx context.Context, by core.Caller, in In) (Out, error)
+	callerWhy[Out any]      func(ctx context.Context, by core.Caller, id, reason string) (Out, error)
+)
+
+// byTenant reads by a method of a service, in the caller's tenant.
+func byTenant[In, Out any](method func(*Call) tenantRead[In, Out]) func(context.Context, *Call, In) (Out, error) {
+	return func(ctx context.Context, c *Call, in In) (Out, error) { return method(c)(ctx, c.By.Tenant, in) }
+}
+
+// byCaller acts by a method of a service, in the caller's name.
+func byCaller[In, Out any](method func(*Call) callerAct[In, Out]) func(context.Context, *Call, In) (Out, error) {
+	return func(ctx context.Context, c *Call, in In) (Out, error) { return method(c)(ctx, c.By, in) }
+}
+
+// withReason is byCaller with the caller's reason.
+func withReason[Out any](method func(*Call) callerWhy[Out]) func(context.Context, *Call, string, string) (Out, error) {
+	return func(ctx context.Context, c *Call, id, reason string) (Out, error) {
+		return method(c)(ctx, c.By, id, reason)
+	}
+}

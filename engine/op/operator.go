@@ -23,15 +23,11 @@ func operators() []*Op {
 				})
 			}),
 		show(Op{Name: "operator show", Short: "Show an operator with their keys"}, arg("NAME", ""),
-			func(ctx context.Context, c *Call, name string) (operator.Operator, error) {
-				return c.Operators.Operator(ctx, c.By.Tenant, name)
-			}),
+			byTenant(func(c *Call) tenantRead[string, operator.Operator] { return c.Operators.Operator })),
 		change(Op{
 			Name: "operator remove", Short: "Let an operator in no longer; their sessions end at once", Done: "removed",
 			Effect: Destroys, Role: Admin, Confirm: ConfirmAsk,
-		}, arg("NAME", ""), func(ctx context.Context, c *Call, name string) (operator.Operator, error) {
-			return c.Operators.Remove(ctx, c.By, name)
-		}),
+		}, arg("NAME", ""), byCaller(func(c *Call) callerAct[string, operator.Operator] { return c.Operators.Remove })),
 		list(Op{Name: "operator here", Short: "List who has a cockpit open on the running engine"},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[presence.Visitor], error) {
 				return core.Pick(c.Presence.Here(c.By.Tenant), nil, f, func(v presence.Visitor) core.Traits {

@@ -29,9 +29,7 @@ func policies() []*Op {
 			})
 		}),
 		show(Op{Name: "policy show", Short: "Show a policy with its source and cases", ForAgents: true, Tool: Tool{Name: "show_policy"}}, id,
-			func(ctx context.Context, c *Call, id string) (judge.PolicyDetail, error) {
-				return c.Judge.GetPolicy(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, judge.PolicyDetail] { return c.Judge.GetPolicy })),
 		change(Op{
 			Name: "policy test", Short: "Run a policy's cases", Done: "tested",
 			Tool: Tool{Name: "test_policy", About: "Run a policy's cases as real decisions are made, without effect."},

@@ -18,21 +18,15 @@ func resources() []*Op {
 			Name: "dag resource list", Short: "List what is looked after",
 			Long: "List what is looked after: what was attached to an agent, and the directory that each agent works in from its\n" +
 				"first run on. --kind is a kind of resource.",
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[V], error) {
-			return c.Resources.List(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[V]] { return c.Resources.List })),
 		show(Op{Name: "dag resource show", Short: "Show a resource, what can be done with it and who has it"}, id,
-			func(ctx context.Context, c *Call, id string) (V, error) {
-				return c.Resources.Show(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, V] { return c.Resources.Show })),
 		resourceAttach(),
 		resourceDetach(),
 		change(Op{Name: "dag resource probe", Short: "Look whether a resource is there, and record it", Done: "looked at"}, id,
 			func(ctx context.Context, c *Call, id string) (V, error) { return c.Resources.Probe(ctx, c.By, id) }),
 		change(Op{Name: "dag resource snapshot", Short: "Keep the state that a resource has now", Check: activate, Done: "kept"}, id,
-			func(ctx context.Context, c *Call, id string) (resource.Shown, error) {
-				return c.Resources.Snapshot(ctx, c.By, id)
-			}),
+			byCaller(func(c *Call) callerAct[string, resource.Shown] { return c.Resources.Snapshot })),
 		resourceSnapshots(),
 		resourceRestore(),
 		dagFork(),

@@ -1,8 +1,6 @@
 package op
 
 import (
-	"context"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
 )
@@ -10,14 +8,10 @@ import (
 func results() []*Op {
 	return []*Op{
 		show(Op{Name: "result show", Short: "Show a task's result", ForAgents: true}, arg("TASK", "task"),
-			func(ctx context.Context, c *Call, id string) (task.Result, error) {
-				return c.Tasks.Result(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, task.Result] { return c.Tasks.Result })),
 		list(Op{
 			Name: "result list", Short: "List the results, the last to come first", ForAgents: true,
 			Statuses: core.Strings(task.Succeeded, task.Failed, task.Cancelled, task.Blocked, task.TimedOut),
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[task.Result], error) {
-			return c.Tasks.Results(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[task.Result]] { return c.Tasks.Results })),
 	}
 }

@@ -28,9 +28,7 @@ func retentions() []*Op {
 			return Applied{some}, err
 		}),
 		change(Op{Name: "tenant retention delete", Short: "Keep everything of a kind from now on", Role: Admin, Done: "deleted"}, arg("KIND", "retention"),
-			func(ctx context.Context, c *Call, kind string) (retention.Policy, error) {
-				return c.Retention.Delete(ctx, c.By, kind)
-			}),
+			byCaller(func(c *Call) callerAct[string, retention.Policy] { return c.Retention.Delete })),
 	}
 }
 

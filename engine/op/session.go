@@ -20,27 +20,17 @@ func sessions() []*Op {
 		change(Op{Name: "session start", Short: "Start a session: its tasks may run", Undo: "session pause", Done: "started"}, id,
 			func(ctx context.Context, c *Call, id string) (S, error) { return c.Swarm.Sessions.Start(ctx, c.By, id) }),
 		changeWhy(Op{Name: "session pause", Short: "Pause a session; it shows pausing until all have acknowledged", Undo: "session resume", Done: "asked to pause:"}, id,
-			func(ctx context.Context, c *Call, id, reason string) (S, error) {
-				return c.Swarm.Sessions.Pause(ctx, c.By, id, reason)
-			}),
+			withReason(func(c *Call) callerWhy[S] { return c.Swarm.Sessions.Pause })),
 		change(Op{Name: "session resume", Short: "Resume a paused session", Undo: "session pause", Done: "resumed"}, id,
-			func(ctx context.Context, c *Call, id string) (S, error) {
-				return c.Swarm.Sessions.Resume(ctx, c.By, id)
-			}),
+			byCaller(func(c *Call) callerAct[string, S] { return c.Swarm.Sessions.Resume })),
 		changeWhy(Op{Name: "session stop", Short: "Stop a session for good and cancel what is left", Effect: Destroys, Confirm: ConfirmAsk, Done: "stopped"}, id,
-			func(ctx context.Context, c *Call, id, reason string) (S, error) {
-				return c.Swarm.Sessions.Stop(ctx, c.By, id, reason)
-			}),
+			withReason(func(c *Call) callerWhy[S] { return c.Swarm.Sessions.Stop })),
 		list(Op{
 			Name: "session list", Short: "List the sessions, newest first",
 			Statuses: core.Strings(session.Created, session.Running, session.Paused, session.Stopped),
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[S], error) {
-			return c.Swarm.Sessions.List(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[S]] { return c.Swarm.Sessions.List })),
 		show(Op{Name: "session show", Short: "Show a session"}, id,
-			func(ctx context.Context, c *Call, id string) (S, error) {
-				return c.Swarm.Sessions.Get(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, S] { return c.Swarm.Sessions.Get })),
 	}
 }
 

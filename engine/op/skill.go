@@ -35,17 +35,13 @@ func skills() []*Op {
 		skillInvoke(),
 		skillExecutions(),
 		show(Op{Name: "skill execution", Short: "Show one run of a skill"}, arg("ID", "execution"),
-			func(ctx context.Context, c *Call, id string) (skill.Execution, error) {
-				return c.Skills.Execution(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, skill.Execution] { return c.Skills.Execution })),
 		skillFigures(),
 		change(Op{
 			Name: "skill unload", Short: "Forget a skill; without a version all of them", Effect: Destroys, Confirm: ConfirmAsk, Done: "unloaded",
 			Long: "Forget a version of a skill, or all of them. What another skill needs stays. Its file is not touched, and is not\n" +
 				"loaded again until it changes or `skill load` names it. Runs that are under way go on.",
-		}, ref, func(ctx context.Context, c *Call, ref string) ([]skill.Change, error) {
-			return c.Skills.Unload(ctx, c.By, ref)
-		}),
+		}, ref, byCaller(func(c *Call) callerAct[string, []skill.Change] { return c.Skills.Unload })),
 		define(Op{Name: "skill registry", Short: "Show the newest of every skill and what each depends on", Effect: Reads, Full: true},
 			func(_ context.Context, c *Call) (skill.Registry, error) { return c.Skills.Registry(c.By.Tenant), nil }),
 		define(Op{Name: "skill sources", Short: "List the files and directories that skills are read from", Effect: Reads},

@@ -108,9 +108,7 @@ func skillInvoke() *Op {
 			flag(&v.Name, "name", "`NAME` of the subagent").bounds(1, 100),
 			flag(&v.Metadata, "metadata", "of the subagent: `JSON` object of at most 20 keys"),
 		},
-	}, &v, func(ctx context.Context, c *Call, v skill.Invoke) (skill.Subagent, error) {
-		return c.Skills.Invoke(ctx, c.By, v)
-	})
+	}, &v, byCaller(func(c *Call) callerAct[skill.Invoke, skill.Subagent] { return c.Skills.Invoke }))
 }
 
 func subagentAssign() *Op {

@@ -16,17 +16,13 @@ func subagents() []*Op {
 		subagentAssign(),
 		subagentParallel(),
 		show(Op{Name: "subagent show", Short: "Show a subagent with its results"}, arg("ID", "subagent"),
-			func(ctx context.Context, c *Call, id string) (A, error) {
-				return c.Skills.Subagent(ctx, c.By.Tenant, id)
-			}),
+			byTenant(func(c *Call) tenantRead[string, A] { return c.Skills.Subagent })),
 		change(Op{Name: "subagent pause", Short: "Make a subagent stand still, at once or before its next step", Undo: "subagent resume", Done: "asked to pause:"},
 			arg("ID", "subagent:working"), func(ctx context.Context, c *Call, id string) (A, error) { return c.Skills.Pause(ctx, c.By, id) }),
 		change(Op{Name: "subagent resume", Short: "Let a paused subagent go on", Undo: "subagent pause", Done: "resumed"},
 			arg("ID", "subagent:paused"), func(ctx context.Context, c *Call, id string) (A, error) { return c.Skills.Resume(ctx, c.By, id) }),
 		changeWhy(Op{Name: "subagent cancel", Short: "Interrupt a subagent; it fails with cancelled", Effect: Destroys, Confirm: ConfirmAsk, Done: "cancelled"},
-			arg("ID", "subagent:idle|working|waiting|stopping|paused|interrupted"), func(ctx context.Context, c *Call, id, reason string) (A, error) {
-				return c.Skills.Cancel(ctx, c.By, id, reason)
-			}),
+			arg("ID", "subagent:idle|working|waiting|stopping|paused|interrupted"), withReason(func(c *Call) callerWhy[A] { return c.Skills.Cancel })),
 		change(Op{
 			Name: "subagent stop", Short: "End a subagent when its step has; it fails with stopped unless that was the last",
 			Effect: Destroys, Confirm: ConfirmAsk, Done: "stopped",

@@ -21,9 +21,7 @@ func tasks() []*Op {
 		list(Op{
 			Name: "task list", Short: "List the tasks, newest first", Example: "task list --status failed --since 1h",
 			Statuses: TaskStatuses(), Kinds: "kind", ForAgents: true, Tool: Tool{Name: "list_tasks"},
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error) {
-			return c.Tasks.List(ctx, c.By.Tenant, f)
-		}),
+		}, byTenant(func(c *Call) tenantRead[core.Filter, core.Page[T]] { return c.Tasks.List })),
 		show(Op{
 			Name: "task show", Short: "Show a task with its input, and its result once it is over", ForAgents: true, Tool: Tool{Name: "show_task"},
 		}, id, shownTask),
@@ -31,15 +29,11 @@ func tasks() []*Op {
 			Name: "task cancel", Short: "Cancel a task that is not over", Effect: Destroys, Confirm: ConfirmAsk, Undo: "task retry", Done: "cancelled",
 			Tool: Tool{Name: "cancel_task"},
 		}, arg("ID", "task:queued|running"),
-			func(ctx context.Context, c *Call, id, reason string) (T, error) {
-				return c.Swarm.Cancel(ctx, c.By, id, reason)
-			}),
+			withReason(func(c *Call) callerWhy[T] { return c.Swarm.Cancel })),
 		change(Op{Name: "task retry", Short: "Queue a task that is over once more", Undo: "task cancel", Done: "queued again:"}, arg("ID", "task:failed|cancelled|blocked|timed_out"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.Retry(ctx, c.By, id) }),
 		changeWhy(Op{Name: "task pause", Short: "Stop a running task's process; resume continues it", Undo: "task resume", Done: "asked to pause:"}, arg("ID", "task:running"),
-			func(ctx context.Context, c *Call, id, reason string) (T, error) {
-				return c.Swarm.PauseTask(ctx, c.By, id, reason)
-			}),
+			withReason(func(c *Call) callerWhy[T] { return c.Swarm.PauseTask })),
 		change(Op{Name: "task resume", Short: "Continue a paused task", Undo: "task pause", Done: "resumed"}, arg("ID", "task:running"),
 			func(ctx context.Context, c *Call, id string) (T, error) { return c.Swarm.ResumeTask(ctx, c.By, id) }),
 		show(Op{Name: "task why", Short: "Say why a task waits, or ended as it did, and what has it go on", ForAgents: true, Tool: Tool{Name: "why_task"}}, id,
