@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -299,17 +300,10 @@ func (pe *peer) dismiss(a *agent) (last bool, sessions []*session) {
 func (pe *peer) readStderr() {
 	lines := pe.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		pe.noted(pipe.Text(line))
-		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)})
+		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: pipe.Marked(line, cut)})
 	}})
 	defer lines.Close()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := pe.outs[1].Read(buf)
-		_, _ = lines.Write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(lines, pe.outs[1])
 }
 
 // noted keeps the last lines that a process wrote beside its messages.
@@ -359,7 +353,7 @@ func (pe *peer) noise(line []byte, cut int) error {
 	if len(head) > 0 {
 		keep := min(len(line), maxNoise)
 		pe.noted(pipe.Text(line[:keep]))
-		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + withCut(line[:keep], len(line)-keep+cut)})
+		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + pipe.Marked(line[:keep], len(line)-keep+cut)})
 	}
 	return nil
 }
@@ -369,11 +363,3 @@ const (
 	maxLogLine = 64 << 10
 	maxNoise   = 1 << 10
 )
-
-func withCut(line []byte, cut int) string {
-	s := pipe.Text(line)
-	if cut > 0 {
-		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
-	}
-	return s
-}

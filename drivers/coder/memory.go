@@ -14,6 +14,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/safeopen"
 )
 
 // memory is what is kept of an agent's workspace. It is written before a
@@ -154,7 +155,7 @@ func (m memory) write() (err error) {
 	if err := os.Rename(next, m.file); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(m.file))
+	return safeopen.SyncDir(filepath.Dir(m.file))
 }
 
 // keep keeps what is known now on disk: nobody can write what was known before over it.
@@ -178,13 +179,5 @@ func (m memory) drop() error {
 	if err := os.Remove(m.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget a workspace: %w", err)
 	}
-	return syncDir(filepath.Dir(m.file))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return safeopen.SyncDir(filepath.Dir(m.file))
 }

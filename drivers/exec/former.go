@@ -30,9 +30,9 @@ func Former(k cell.Kept) []task.LogLine {
 			add(e.Level, core.ClipTo(e.Text, maxLogLine))
 			return
 		}
-		add("INFO", withCut(line, cut))
+		add("INFO", pipe.Marked(line, cut))
 	})
-	split(k.Stderr, func(line []byte, cut int) { add("WARN", withCut(line, cut)) })
+	split(k.Stderr, func(line []byte, cut int) { add("WARN", pipe.Marked(line, cut)) })
 	over := max(0, len(said)-maxFormer)
 	head := "the engine died at " + k.Lost.UTC().Format(time.RFC3339) + " while this ran"
 	switch {

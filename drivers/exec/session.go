@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -98,14 +99,7 @@ func (s *session) readStdout() {
 	}
 	lines := s.Mask.Writer(&pipe.Splitter{Max: most, Emit: s.line})
 	defer lines.Close()
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := s.out[0].Read(buf)
-		_, _ = lines.Write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(lines, s.out[0])
 }
 
 func (s *session) readStderr() {
@@ -113,7 +107,7 @@ func (s *session) readStderr() {
 		if s.heard != nil && s.heard.line(1, s.Mask.JSON(line)) {
 			return
 		}
-		e := fleet.Event{Type: "log", Level: "WARN", Text: withCut(line, cut)}
+		e := fleet.Event{Type: "log", Level: "WARN", Text: pipe.Marked(line, cut)}
 		if t := s.turn.Load(); t != nil {
 			t.note(e.Text, true)
 		}
@@ -146,7 +140,7 @@ func (s *session) quiesce() {
 // line handles one line of stdout.
 func (s *session) line(line []byte, cut int) {
 	if cut > 0 {
-		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: withCut(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: pipe.Marked(line[:min(len(line), maxLogLine)], cut+max(0, len(line)-maxLogLine))})
 		return
 	}
 	line = s.Mask.JSON(line)
@@ -228,12 +222,4 @@ func (s *session) decide(callID string, ans fleet.ToolAnswer) {
 	if err != nil {
 		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "decision for call " + callID + " was not delivered: " + err.Error()})
 	}
-}
-
-func withCut(line []byte, cut int) string {
-	s := pipe.Text(line)
-	if cut > 0 {
-		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
-	}
-	return s
 }

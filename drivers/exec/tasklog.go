@@ -38,10 +38,7 @@ func newTaskLog(out func(level, line string), rest string) *taskLog {
 func (l *taskLog) line(level string, line []byte, cut int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := pipe.Text(line)
-	if cut > 0 {
-		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
-	}
+	s := pipe.Marked(line, cut)
 	if !l.over && (l.lines == maxLogLines || l.bytes+len(line) > maxLogBytes) {
 		l.over = true
 		l.out("WARN", fmt.Sprintf("log is cut here: it reached its limit of %d lines or %d MiB; %s; its last lines follow at the end",

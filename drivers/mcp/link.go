@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -340,14 +341,7 @@ func (l *link) listen(proc *cell.Process, mask *secret.Mask) {
 		}
 	}})
 	defer lines.Close()
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := proc.Stderr.Read(buf)
-		_, _ = lines.Write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(lines, proc.Stderr)
 }
 
 func (l *link) lastWords() string {

@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 )
 
@@ -60,3 +61,12 @@ func trimCR(b []byte) []byte { return bytes.TrimSuffix(b, []byte{'\r'}) }
 
 // Text makes valid UTF-8 of what a process wrote.
 func Text(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+// Marked is Text of a line of which cut bytes were left out, and says so.
+func Marked(line []byte, cut int) string {
+	s := Text(line)
+	if cut > 0 {
+		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
+	}
+	return s
+}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"swarmdeck/engine/loop"
 )
 
 // Bounds of a feed's tail: newer messages push older ones out, and a reader
@@ -75,7 +77,7 @@ func (f *feed) ring() {
 	f.mu.RLock() // held for the ring: leave closes the bell
 	defer f.mu.RUnlock()
 	if f.bell != nil {
-		ring(f.bell)
+		loop.Ring(f.bell)
 	}
 }
 
@@ -120,7 +122,7 @@ func (f *feed) wake(bell <-chan struct{}) {
 		all = slices.AppendSeq(all[:0], maps.Keys(f.subs))
 		f.mu.RUnlock()
 		for _, s := range all {
-			ring(s.bell)
+			loop.Ring(s.bell)
 		}
 		clear(all)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -179,14 +180,7 @@ func (b *Bus) answered(t *tenant, correlation string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, bell := range t.waiting[correlation] {
-		ring(bell)
-	}
-}
-
-func ring(bell chan struct{}) {
-	select {
-	case bell <- struct{}{}:
-	default:
+		loop.Ring(bell)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/store"
 )
 
@@ -119,7 +120,7 @@ func (b *Bus) Subscribe(ctx context.Context, tenant string, opt SubscribeOptions
 	b.mu.Lock()
 	s.t.subs[s] = struct{}{}
 	b.mu.Unlock()
-	ring(s.bell)
+	loop.Ring(s.bell)
 	return s, nil
 }
 

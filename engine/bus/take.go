@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 	"swarmdeck/store"
 )
@@ -237,7 +238,7 @@ func (d Delivery) Ack() {
 	if !inHand {
 		return
 	}
-	ring(s.bell) // Next waits when too many are in hand
+	loop.Ring(s.bell) // Next waits when too many are in hand
 	if s.opt.Mailbox == "" {
 		s.b.moved(s)
 		return
@@ -284,7 +285,7 @@ func (d Delivery) Refuse(ctx context.Context, reason string) error {
 	s.mu.Lock()
 	delete(s.flight, m.Seq)
 	s.mu.Unlock()
-	ring(s.bell)
+	loop.Ring(s.bell)
 	if s.durable != nil {
 		s.b.moved(s)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -108,21 +109,13 @@ func (m *member) renew() {
 	m.ring()
 }
 
-func (m *member) ring() { ring(m.bell) }
+func (m *member) ring() { loop.Ring(m.bell) }
 
 // poke has an agent tried again that has a trouble, as an operator wants it for something.
 func (m *member) poke(by core.Caller) {
 	if a := m.rec.Load(); a.Trouble != nil && !a.Stopped && by.Kind == core.Operator {
 		m.Change(func() { m.poked = true })
 		m.ring()
-	}
-}
-
-// ring fills a one-slot bell.
-func ring(bell chan struct{}) {
-	select {
-	case bell <- struct{}{}:
-	default:
 	}
 }
 

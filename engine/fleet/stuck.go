@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -170,7 +171,7 @@ func (p *progress) event(e *Event, begins bool) {
 		}
 	}
 	if was != p.loops() {
-		ring(p.bell)
+		loop.Ring(p.bell)
 	}
 }
 

@@ -34,7 +34,7 @@ type Crew[V any] struct {
 }
 
 // Follow is the kind's.
-func (c *Crew[V]) Follow(string, string, *V) { ring(c.Changed) }
+func (c *Crew[V]) Follow(string, string, *V) { Ring(c.Changed) }
 
 type place struct{ tenant, id string }
 

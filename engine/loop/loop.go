@@ -55,7 +55,7 @@ func (l *Loop) Ring(tenant string) {
 	l.rung[tenant] = true
 	l.mu.Unlock()
 	if fresh {
-		ring(l.bell)
+		Ring(l.bell)
 	}
 }
 
@@ -70,7 +70,7 @@ func (l *Loop) Due(tenant string, at time.Time) {
 	}
 	l.mu.Unlock()
 	if sooner {
-		ring(l.bell)
+		Ring(l.bell)
 	}
 }
 
@@ -81,7 +81,7 @@ func (l *Loop) All() {
 		l.due[tenant] = time.Time{}
 	}
 	l.mu.Unlock()
-	ring(l.bell)
+	Ring(l.bell)
 }
 
 // Run makes passes until ctx ends. Its error is what no tenant is the cause of.
@@ -169,7 +169,8 @@ func (l *Loop) take() (look map[string]bool, wait time.Duration) {
 	return look, max(wait, time.Millisecond)
 }
 
-func ring(bell chan struct{}) {
+// Ring fills a bell of one slot, which may be full.
+func Ring(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:

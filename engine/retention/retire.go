@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/safeopen"
 )
 
 // How audit events leave. Each piece that leaves adds an event, so that pieces
@@ -105,9 +106,5 @@ func (s *Service) export(ctx context.Context, tenant, dir string, from, upto uin
 	if err := os.Rename(f.Name(), path); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return safeopen.SyncDir(dir)
 }

@@ -186,3 +186,12 @@ func (p *Place) Remove() error {
 	}
 	return p.sync()
 }
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

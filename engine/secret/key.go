@@ -14,6 +14,7 @@ import (
 	"filippo.io/age"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 )
 
 // keyring holds the one key that values are encrypted to. It is read when it
@@ -114,11 +115,7 @@ func makeKey(path string) error {
 	if err := os.Link(f.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return safeopen.SyncDir(dir)
 }
 
 // seal encrypts the value of a secret. Whose it is goes in with it, so that

@@ -254,11 +254,3 @@ func (r *registry) Forget(ctx context.Context, by core.Caller, path string) (Sou
 	}
 	return gone, nil
 }
-
-// ring fills a one-slot bell.
-func ring(bell chan struct{}) {
-	select {
-	case bell <- struct{}{}:
-	default:
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -42,7 +43,7 @@ func newRegistry(ctx context.Context, opt Options, tenants []string) (*registry,
 	r := &registry{
 		opt: opt, ledger: opt.Ledger, writing: make(chan struct{}, 1), stir: make(chan struct{}, 1), shelves: map[string]*index{},
 	}
-	r.sources.Changed = func() { ring(r.stir) }
+	r.sources.Changed = func() { loop.Ring(r.stir) }
 	r.skills, r.kept, r.refused = r.skillKind(), r.sourceKind(), r.refusalKind()
 	r.ledger.Register(r.skills.Auditable(), r.kept.Auditable(), r.refused.Auditable())
 	if err := r.settle(opt.Static); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -266,14 +267,7 @@ func (w *worker) listen() {
 		}
 	}}
 	defer lines.Close() // before it counts as heard
-	buf := make([]byte, 8<<10)
-	for {
-		n, err := w.proc.Stderr.Read(buf)
-		_, _ = lines.Write(buf[:n])
-		if err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(lines, w.proc.Stderr)
 }
 
 const maxWords = 500 // bytes of a line that is quoted
