@@ -54,7 +54,10 @@ func (p *Page) lay() {
 			}
 			p.lines = append(p.lines, pageLine{label: para.Label, role: para.Role, head: true})
 		case doc != nil:
-			p.layFolds(doc, para, room)
+			if doc.laid == nil || doc.room != room {
+				doc.laid, doc.room = doc.lay(para, room), room
+			}
+			p.lines = append(p.lines, doc.laid...)
 		case para.Flow != nil:
 			for _, line := range para.Flow.Lines(room) {
 				p.lines = append(p.lines, pageLine{text: line.Text, role: line.Role, spans: line.Spans, wide: para.Wide})
@@ -103,15 +106,8 @@ func (p *Page) wrapped(para *Para, was map[laidKey][]string, room int) []string 
 	return lines
 }
 
-// layFolds lays out the lines of a document that are in sight; what is folded
-// takes one line, the rest is wrapped and nothing in it is hidden.
-func (p *Page) layFolds(doc *folds, para *Para, room int) {
-	if doc.laid == nil || doc.room != room {
-		doc.laid, doc.room = doc.lay(para, room), room
-	}
-	p.lines = append(p.lines, doc.laid...)
-}
-
+// lay lays out the lines of a document that are in sight; what is folded takes one line,
+// the rest is wrapped and nothing in it is hidden.
 func (f *folds) lay(para *Para, room int) (out []pageLine) {
 	for _, l := range f.lines() {
 		indent := min(2*l.of.depth, max(room/2, 0)/2*2)

@@ -2,6 +2,7 @@ package pane
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/task"
@@ -106,12 +107,7 @@ func planned(text string) string {
 
 // folds tells whether the log folds anything that is at hand.
 func (s *Split) folds() bool {
-	for _, l := range s.tail.lines {
-		if l.Source == "thought" || l.Source == "plan" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.tail.lines, func(l task.LogLine) bool { return l.Source == "thought" || l.Source == "plan" })
 }
 
 // unfold folds what the agent thought and planned, or opens it.
