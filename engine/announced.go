@@ -19,7 +19,7 @@ func (e *Engine) Announced(ctx context.Context, tenant, server string, list bool
 	if list {
 		all = append(all, &dag.MCPListChanged{Server: server})
 	}
-	return e.Audit.Update(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error {
+	return e.Audit.Append(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error {
 		return e.DAG.NotifyIn(tx, all...)
 	})
 }
