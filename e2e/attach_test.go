@@ -156,7 +156,7 @@ func TestTwoCockpitsShowOneEngine(t *testing.T) {
 	u.ok("task", "wait", id, "--status", "blocked")
 	second.press("\x1a") // a program without a shell can't be stopped: it goes on
 	second.press("3")
-	second.see(`approvals`)
+	second.see(`┌ approvals \d`) // the key was read: the terminal is the cockpit's again
 	expect.Is(t, second.leaves(), 0, "the second: exit")
 	first.gone(`2 here`)
 	expect.Has(t, second.output(), "\x1b[?1049l", "the alternate screen is left on")
