@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/task"
+	"swarmdeck/engine/trend"
 	"swarmdeck/engine/view"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
@@ -15,56 +16,33 @@ import (
 
 // headCounts are the header's numbers, counted once a snapshot.
 type headCounts struct {
-	states  [6]int
-	working int
-	running int64 // tasks, those of agents too
-	queued  int64
-	budget  float64 // the largest used share, 0 for none
+	trend.Figures         // of agents
+	running       int64   // tasks, those of agents too
+	budget        float64 // the largest used share, 0 for none
 }
-
-// agentWords are the header's states in their order, each with its place in
-// what is dropped. The first are those that need somebody, who are counted on the
-// right with all else that does; the last are offline.
-var agentWords = [6]headPart{{"", 0}, {"working", 2}, {"idle", 6}, {"paused", 4}, {"failed", 0}, {"offline", 5}}
 
 func count(s *view.Snapshot) headCounts {
 	var h headCounts
+	one := func(word, task, agent string) { // work that the emergency stop froze is paused
+		if word == "working" && task != "" && pane.Frozen(&s.EStop, task, agent) {
+			word = "paused"
+		}
+		h.Count(word)
+	}
 	for _, a := range s.Agents {
-		h.states[stateColumn(s, a.State(), a.TaskID, a.Name)]++
+		one(a.State(), a.TaskID, a.Name)
 	}
 	for _, a := range s.Subagents {
-		h.states[stateColumn(s, a.Shown(), a.TaskID, a.AgentID)]++
+		one(a.Shown(), a.TaskID, a.AgentID)
 	}
 	for _, a := range s.CADAgents {
-		h.states[stateColumn(s, a.Shown(), a.TaskID, a.AgentID)]++
+		one(a.Shown(), a.TaskID, a.AgentID)
 	}
-	h.working = h.states[0] + h.states[1]
-	h.running, h.queued = s.Counts.ByStatus[task.Running], s.Counts.ByStatus[task.Queued]
+	h.running, h.Queued = s.Counts.ByStatus[task.Running], s.Counts.ByStatus[task.Queued]
 	for _, b := range s.Budgets {
 		h.budget = max(h.budget, pane.BudgetShare(b))
 	}
 	return h
-}
-
-// stateColumn is the place of a state, in the words that all agents share,
-// among agentWords; work that the emergency stop froze is paused.
-func stateColumn(s *view.Snapshot, word, task, agent string) int {
-	if word == "working" && task != "" && pane.Frozen(&s.EStop, task, agent) {
-		word = "paused"
-	}
-	switch word {
-	case "waiting for you", "stuck":
-		return 0
-	case "working", "busy", "starting", "stopping":
-		return 1
-	case "idle":
-		return 2
-	case "paused", "pausing":
-		return 3
-	case "failed":
-		return 4
-	}
-	return 5
 }
 
 // header says where I am and what is going on, in one line; a second one
@@ -148,9 +126,14 @@ type headPart struct {
 func (m *Model) headParts() []headPart {
 	var parts []headPart
 	n := &m.counts
-	for i, state := range n.states {
-		if state > 0 && i > 0 {
-			parts = append(parts, headPart{fmt.Sprintf("%d %s", state, agentWords[i].text), agentWords[i].last})
+	// Those that need somebody are counted on the right, with all else that does.
+	for _, p := range []struct {
+		n    int
+		text string
+		last int
+	}{{n.Working, "working", 2}, {n.Idle, "idle", 6}, {n.Paused, "paused", 4}, {n.Failing, "failed", 0}, {n.Offline, "offline", 5}} {
+		if p.n > 0 {
+			parts = append(parts, headPart{fmt.Sprintf("%d %s", p.n, p.text), p.last})
 		}
 	}
 	if len(m.snap.Agents)+len(m.snap.Subagents)+len(m.snap.CADAgents) == 0 {
@@ -159,7 +142,7 @@ func (m *Model) headParts() []headPart {
 	if n.running > 0 {
 		parts = append(parts, headPart{fmt.Sprintf("run %d", n.running), 0})
 	}
-	parts = append(parts, headPart{fmt.Sprintf("queue %d", n.queued), 0})
+	parts = append(parts, headPart{fmt.Sprintf("queue %d", n.Queued), 0})
 	if b := m.snap.Bus; b.Unanswered > 0 {
 		parts = append(parts, headPart{fmt.Sprintf("%d unanswered", b.Unanswered), 2})
 	}

@@ -324,5 +324,5 @@ func (sh *shared) Tenant() string { return sh.tenant }
 
 // working says how much would be interrupted by closing the engine.
 func (sh *shared) working() int {
-	return max(sh.counts.working, int(sh.snap.Counts.ByStatus[task.Running]))
+	return max(sh.counts.Waiting+sh.counts.Working, int(sh.snap.Counts.ByStatus[task.Running]))
 }

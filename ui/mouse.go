@@ -24,8 +24,10 @@ type spot struct {
 	keys []string
 }
 
-// wheelLines is how many lines a step of the wheel goes.
-const wheelLines = 3
+const (
+	wheelLines = 3  // that a step of the wheel goes
+	leastSplit = 24 // cells of a pane whose border is dragged
+)
 
 // pointed reports whether a pane is shown that has the mouse for itself.
 func (d *dialog) pointed() bool {
@@ -98,7 +100,7 @@ func (m *Model) mouseOn(pl placed, msg tea.MouseMsg, x, y int) tea.Cmd {
 		if b != tea.MouseLeft {
 			return nil
 		}
-		if n := len(m.place.shown); n > 1 && x == pl.rect.X+pl.rect.W-1 && x < m.w-1 {
+		if x == pl.rect.X+pl.rect.W-1 && x < m.w-1 {
 			m.pointer.split = pl.pane.Name()
 			return nil
 		}
@@ -147,9 +149,6 @@ func (m *Model) drag(x int) {
 		}
 	}
 }
-
-// leastSplit is how narrow a pane may be dragged.
-const leastSplit = 24
 
 // keysOf are the keys of an action that the footer tells of.
 func (sh *shared) keysOf(action string) []string {

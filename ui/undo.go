@@ -25,16 +25,17 @@ func (r *runner) mayUndo(did *ranMsg) {
 	}
 }
 
-// undoOf is the line that takes back what a line has done, nil where none does: of the
-// record that it told of, else of what it was about.
+// undoOf is the line that takes back what a line has done, of the record that it told of,
+// else of what it was about; nil where none does, or only one that has to be told more.
 func (r *runner) undoOf(line []string, told string) []string {
 	info := r.words.Describe(line)
-	if info.Undo == "" {
+	undo := r.words.Describe(strings.Fields(info.Undo))
+	use := strings.Fields(undo.Use)
+	if info.Undo == "" || undo.Needs != "" || len(use) > 2 {
 		return nil
 	}
 	back := strings.Fields(info.Undo)
-	use := strings.Fields(r.words.Describe(back).Use)
-	if len(use) < 2 || strings.HasPrefix(use[1], "[") { // it takes back what is newest
+	if len(use) < 2 { // it takes back what is newest
 		return back
 	}
 	noun := back[0]

@@ -389,10 +389,10 @@ func (w fakeAudit) Told(ctx context.Context, tenant string, f core.Filter) (core
 
 // Overview is of a busy span, in which nobody was here for an hour.
 func (w fakeStories) Overview(_ context.Context, tenant, span string) (trend.Overview, error) {
-	o := trend.Overview{TenantID: tenant, Over: span, At: start, Now: trend.Figures{Working: 2, Waiting: 1, Failing: 1, Queued: 3, Asking: 2, WaitS: 240}, AwaySince: start.Add(-time.Hour)}
+	o := trend.Overview{TenantID: tenant, Over: span, At: start, Now: trend.Figures{Working: 2, Waiting: 1, Failing: 1, Queued: 3, Asking: 2, WaitS: 240}, AwaySince: start.Add(-time.Hour), AwayUntil: start}
 	for i := range int64(60) {
 		o.Points = append(o.Points, trend.Point{
-			Span: span, Figures: trend.Figures{Working: int(i % 9), Asking: int(i / 15), Queued: i * i % 17, WaitS: i}, Done: i % 3, Failed: i / 58, Tokens: i * 1000, CostUSD: float64(i) / 100,
+			Span: span, Figures: trend.Figures{Working: int(i % 9), Asking: int(i / 15), Queued: i * i % 17, WaitS: 4 * i}, Done: i % 3, Failed: i / 58, Tokens: i * 1000, CostUSD: float64(i) / 100,
 		})
 	}
 	for i, name := range []string{"scout", "scribe", "a-name-that-is-rather-long"} {

@@ -34,7 +34,10 @@ func (p *pool) join(ctx context.Context, a *agent) (*peer, error) {
 		}
 	}
 	if found == nil {
-		found = &peer{pool: p, place: a.place, ready: make(chan struct{}), ended: make(chan struct{}), members: map[*agent]struct{}{}, sessions: map[string]*session{}, early: map[string][]item{}, paused: map[*agent]struct{}{}}
+		found = &peer{
+			pool: p, place: a.place, ready: make(chan struct{}), ended: make(chan struct{}), members: map[*agent]struct{}{},
+			sessions: map[string]*session{}, early: map[string][]item{}, paused: map[*agent]struct{}{},
+		}
 		p.peers[a.place.key] = append(p.peers[a.place.key], found)
 		found.admit(a)
 		go found.run()

@@ -79,7 +79,10 @@ func statuses() []*Op {
 		Long: "Say what needs you, with the time that is left and the commands that answer; what failed within a day and why; who works on\n" +
 			"what; how many agents are idle; what they cost; and since when nobody has a cockpit open.",
 	}, func(ctx context.Context, c *Call) (Status, error) {
-		s := Status{Tenant: c.By.Tenant, Needs: []Need{}, Failed: []Failure{}, Working: []Working{}, NobodySince: c.Presence.NobodySince(c.By.Tenant)}
+		s := Status{Tenant: c.By.Tenant, Needs: []Need{}, Failed: []Failure{}, Working: []Working{}}
+		if from, until := c.Presence.Away(c.By.Tenant); until.IsZero() {
+			s.NobodySince = from
+		}
 		for _, part := range []func(context.Context, *Call) error{s.needs, s.failed, s.working} {
 			if err := part(ctx, c); err != nil {
 				return s, err

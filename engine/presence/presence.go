@@ -31,6 +31,7 @@ type Book struct {
 	last uint64
 	here map[string][]Visitor
 	made time.Time
+	came map[string]time.Time // when somebody did while nobody was here
 	left map[string]time.Time // when the last one did
 }
 
@@ -39,7 +40,7 @@ func New(clock core.Clock, ring func(tenant string)) *Book {
 	if clock == nil {
 		clock = core.SystemClock{}
 	}
-	return &Book{clock: clock, ring: ring, here: map[string][]Visitor{}, made: clock.Now().UTC(), left: map[string]time.Time{}}
+	return &Book{clock: clock, ring: ring, here: map[string][]Visitor{}, made: clock.Now().UTC(), came: map[string]time.Time{}, left: map[string]time.Time{}}
 }
 
 // Here lists a tenant's visitors in the order that they came. The slice is
@@ -50,25 +51,20 @@ func (b *Book) Here(tenant string) []Visitor {
 	return slices.Clone(b.here[tenant])
 }
 
-// NobodySince is when a tenant's last visitor left, or when the book was made if there was
-// none since; zero while somebody is here.
-func (b *Book) NobodySince(tenant string) time.Time {
+// Away is when nobody was here last, as far as this book knows: from the last visitor's
+// leaving, or from when it was made, until the next one came; until is zero while nobody
+// has.
+func (b *Book) Away(tenant string) (from, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.here[tenant]) > 0 {
-		return time.Time{}
-	}
+	from = b.made
 	if at, is := b.left[tenant]; is {
-		return at
+		from = at
 	}
-	return b.made
-}
-
-// Away is when the last visitor left before those came who are here, zero for never.
-func (b *Book) Away(tenant string) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.left[tenant]
+	if len(b.here[tenant]) > 0 {
+		until = b.came[tenant]
+	}
+	return from, until
 }
 
 // Enter notes a visitor until Leave.
@@ -76,6 +72,9 @@ func (b *Book) Enter(tenant string, v Visitor) *Stay {
 	b.mu.Lock()
 	b.last++
 	v.ID, v.Since = b.last, b.clock.Now().UTC()
+	if len(b.here[tenant]) == 0 {
+		b.came[tenant] = v.Since
+	}
 	b.here[tenant] = append(b.here[tenant], v)
 	b.mu.Unlock()
 	b.ring(tenant)

@@ -87,7 +87,8 @@ func (s *ending) releaseOne(tx *audit.Tx, dep *task.Task, seq uint64) (blocked *
 	if err := s.voidGates(tx, &t, "a task it waits for did not succeed"); err != nil {
 		return nil, err
 	}
-	return &t, s.close(tx, &t, task.Result{Status: task.Blocked, Error: &task.Error{Code: "dependency_failed", Message: "task " + dep.TaskID + " it waits for ended " + string(dep.Status)}}, nil)
+	why := &task.Error{Code: "dependency_failed", Message: "task " + dep.TaskID + " it waits for ended " + string(dep.Status)}
+	return &t, s.close(tx, &t, task.Result{Status: task.Blocked, Error: why}, nil)
 }
 
 // releaseLater has the scheduler let those go on that wait for a task, from a

@@ -16,9 +16,10 @@ type Overview struct {
 	// span, who cost most first.
 	Agents   []Share `json:"agents"`
 	Projects []Share `json:"projects"`
-	// AwaySince is when the last cockpit before those that are open was closed; it has
-	// no value while nobody knows.
+	// AwaySince and AwayUntil are when nobody had a cockpit open last, as far as the
+	// engine knows; AwayUntil has no value while nobody has.
 	AwaySince time.Time `json:"away_since,omitzero"`
+	AwayUntil time.Time `json:"away_until,omitzero"`
 }
 
 // Share is what an agent or a project did within a span, and how it is now.
@@ -31,7 +32,7 @@ type Share struct {
 
 // Overview makes the overview of a span from a look at a tenant now.
 func (t *Trends) Overview(ctx context.Context, tenant, span string) (o Overview, err error) {
-	if o.Points, err = t.Over(ctx, tenant, span); err != nil {
+	if o.Points, err = t.over(ctx, tenant, span); err != nil {
 		return o, err
 	}
 	now, err := t.opt.Look(tenant)
@@ -39,13 +40,10 @@ func (t *Trends) Overview(ctx context.Context, tenant, span string) (o Overview,
 		return o, err
 	}
 	if t.opt.Away != nil {
-		o.AwaySince = t.opt.Away(tenant)
+		o.AwaySince, o.AwayUntil = t.opt.Away(tenant)
 	}
 	o.TenantID, o.Over, o.At, o.Now = tenant, span, t.opt.Clock.Now().UTC(), now.Figures
-	t.mu.Lock()
-	last := t.last[tenant]
-	t.mu.Unlock()
-	if last != nil { // what came since the newest look is in no point yet
+	if last := t.newest(tenant); last != nil { // what came since the newest look is in no point yet
 		p := since(last, &now)
 		old := &o.Points[len(o.Points)-1]
 		p.TenantID, p.Span, p.From = old.TenantID, old.Span, old.From

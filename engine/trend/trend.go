@@ -42,9 +42,11 @@ type Figures struct {
 	Waiting int   `json:"waiting"` // agents that wait for a person
 	Failing int   `json:"failing"` // agents that can't work
 	Idle    int   `json:"idle"`
-	Queued  int64 `json:"queued"` // tasks
-	Asking  int   `json:"asking"` // open questions
-	WaitS   int64 `json:"wait_s"` // how long the oldest of them has waited, in seconds
+	Paused  int   `json:"paused"`
+	Offline int   `json:"offline"` // or in a state of no other figure
+	Queued  int64 `json:"queued"`  // tasks
+	Asking  int   `json:"asking"`  // open questions
+	WaitS   int64 `json:"wait_s"`  // how long the oldest of them has waited, in seconds
 }
 
 // Count counts an agent, or a part of one, by the word that all of them show.
@@ -58,6 +60,10 @@ func (f *Figures) Count(state string) {
 		f.Failing++
 	case "idle":
 		f.Idle++
+	case "paused", "pausing":
+		f.Paused++
+	default:
+		f.Offline++
 	}
 }
 
@@ -75,8 +81,6 @@ type Spent struct {
 func (s *Spent) add(o Spent) {
 	s.Tasks, s.Tokens, s.CostUSD = s.Tasks+o.Tasks, s.Tokens+o.Tokens, s.CostUSD+o.CostUSD
 }
-
-func (s *Spent) nothing() bool { return s.Tasks <= 0 && s.Tokens <= 0 && s.CostUSD <= 0 }
 
 // Point is one of a span: the most of each figure within it, and what was done.
 type Point struct {
@@ -106,8 +110,8 @@ type Options struct {
 	Health  *health.Troubles
 	Tenants func(context.Context) ([]string, error)
 	Look    func(tenant string) (Now, error)
-	// Away is when the last cockpit before those that are open was closed; nil is never.
-	Away func(tenant string) time.Time
+	// Away is when nobody was here last; nil is not known.
+	Away func(tenant string) (from, until time.Time)
 }
 
 // Trends keeps the points of every tenant. It is safe for concurrent use.
@@ -158,19 +162,30 @@ func (t *Trends) pass(ctx context.Context, tenant string, _ bool) (next time.Tim
 	if err != nil {
 		return next, err
 	}
+	if last := t.newest(tenant); last != nil {
+		if p := since(last, &now); !p.quiet() {
+			p.TenantID = tenant
+			err = t.keep(ctx, at, p)
+		}
+	}
+	if err == nil { // else what came since is of the next look
+		t.mu.Lock()
+		t.last[tenant] = &now
+		t.mu.Unlock()
+	}
+	return next, err
+}
+
+// newest is the look before, nil for none.
+func (t *Trends) newest(tenant string) *Now {
 	t.mu.Lock()
-	last := t.last[tenant]
-	t.last[tenant] = &now
-	t.mu.Unlock()
-	if last == nil {
-		return next, nil
-	}
-	p := since(last, &now)
-	if p.quiet() {
-		return next, nil
-	}
-	p.TenantID = tenant
-	err = t.opt.Ledger.Append(ctx, core.Self(tenant, "trends"), func(tx *audit.Tx) error {
+	defer t.mu.Unlock()
+	return t.last[tenant]
+}
+
+// keep adds what came until a time to the point of each span that it is of.
+func (t *Trends) keep(ctx context.Context, at time.Time, p Point) error {
+	return t.opt.Ledger.Append(ctx, core.Self(p.TenantID, "trends"), func(tx *audit.Tx) error {
 		for _, s := range Spans() {
 			p := p
 			p.Span, p.From = s.Name, at.Add(-time.Second).Truncate(s.Step) // a look at its end is its own
@@ -187,7 +202,6 @@ func (t *Trends) pass(ctx context.Context, tenant string, _ bool) (next time.Tim
 		}
 		return nil
 	})
-	return next, err
 }
 
 // quiet says that there is nothing to keep.
@@ -202,12 +216,12 @@ func since(last, now *Now) Point {
 	for _, a := range now.Agents {
 		if i, was := slices.BinarySearchFunc(last.Agents, a.Name, byName); was {
 			l := &last.Agents[i]
-			a.add(Spent{Tasks: -l.Tasks, Tokens: -l.Tokens, CostUSD: -l.CostUSD})
+			a.Tasks, a.Tokens, a.CostUSD = max(0, a.Tasks-l.Tasks), max(0, a.Tokens-l.Tokens), max(0, a.CostUSD-l.CostUSD)
 		}
-		if a.nothing() {
+		if a.Tasks == 0 && a.Tokens == 0 && a.CostUSD == 0 {
 			continue
 		}
-		p.Tokens, p.CostUSD = p.Tokens+max(0, a.Tokens), p.CostUSD+max(0, a.CostUSD)
+		p.Tokens, p.CostUSD = p.Tokens+a.Tokens, p.CostUSD+a.CostUSD
 		p.By = append(p.By, a)
 	}
 	p.bound()
@@ -220,6 +234,7 @@ func byName(s Spent, name string) int { return cmp.Compare(s.Name, name) }
 func (p *Point) join(old *Point) {
 	o := &old.Figures
 	p.Working, p.Waiting, p.Failing, p.Idle = max(p.Working, o.Working), max(p.Waiting, o.Waiting), max(p.Failing, o.Failing), max(p.Idle, o.Idle)
+	p.Paused, p.Offline = max(p.Paused, o.Paused), max(p.Offline, o.Offline)
 	p.Queued, p.Asking, p.WaitS = max(p.Queued, o.Queued), max(p.Asking, o.Asking), max(p.WaitS, o.WaitS)
 	p.Done, p.Failed, p.Tokens, p.CostUSD = p.Done+old.Done, p.Failed+old.Failed, p.Tokens+old.Tokens, p.CostUSD+old.CostUSD
 	p.By = Sum(false, p.By, old.By)
@@ -259,27 +274,28 @@ func costliest(a, b Spent) int {
 	return cmp.Or(cmp.Compare(b.CostUSD, a.CostUSD), cmp.Compare(b.Tokens, a.Tokens), cmp.Compare(b.Tasks, a.Tasks), cmp.Compare(a.Name, b.Name))
 }
 
-// Over are the points of a span until now, one for each of its steps, the oldest first;
+// over are the points of a span until now, one for each of its steps, the oldest first;
 // of steps in which nothing happened all figures are 0.
-func (t *Trends) Over(ctx context.Context, tenant, span string) ([]Point, error) {
-	for _, s := range Spans() {
-		if s.Name != span {
-			continue
-		}
-		kept, err := t.kind.Map(ctx, tenant)
-		if err != nil {
-			return nil, err
-		}
-		first := t.opt.Clock.Now().UTC().Truncate(s.Step).Add(-time.Duration(s.Count-1) * s.Step)
-		all := make([]Point, s.Count)
-		for i := range all {
-			p := Point{TenantID: tenant, Span: span, From: first.Add(time.Duration(i) * s.Step)}
-			if k := kept[slot(&p)]; k != nil && k.From.Equal(p.From) {
-				p = *k
-			}
-			all[i] = p
-		}
-		return all, nil
+func (t *Trends) over(ctx context.Context, tenant, span string) (all []Point, err error) {
+	i := slices.IndexFunc(Spans(), func(s Span) bool { return s.Name == span })
+	if i < 0 {
+		return nil, core.Invalid("over", span, "hour, day or week")
 	}
-	return nil, core.Invalid("over", span, "hour, day or week")
+	s := Spans()[i]
+	first := t.opt.Clock.Now().UTC().Truncate(s.Step).Add(-time.Duration(s.Count-1) * s.Step)
+	err = t.opt.Ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		for i := range s.Count {
+			p := Point{TenantID: tenant, Span: span, From: first.Add(time.Duration(i) * s.Step)}
+			kept, err := t.kind.Load(tx, slot(&p))
+			if err != nil {
+				return err
+			}
+			if kept != nil && kept.From.Equal(p.From) {
+				p = *kept
+			}
+			all = append(all, p)
+		}
+		return nil
+	})
+	return all, err
 }

@@ -53,8 +53,8 @@ func still(*trend.Now) {}
 
 // told are the points of a span in which something was.
 func (r *rig) told(span string) (all []trend.Point) {
-	points := expect.Of(r.trends.Over(r.T.Context(), enginetest.Acme, span))(r.T)
-	for _, p := range points {
+	o := expect.Of(r.trends.Overview(r.T.Context(), enginetest.Acme, span))(r.T)
+	for _, p := range o.Points {
 		if p.Working+p.Asking > 0 || p.Done > 0 {
 			all = append(all, p)
 		}
@@ -78,7 +78,8 @@ func TestEachMinuteHasWhatCameWithinIt(t *testing.T) {
 		expect.True(t, minutes[1].From.Equal(began.Add(time.Minute)) || minutes[1].From.Equal(began), "it is of %s, begun at %s", minutes[1].From, began)
 		p := minutes[1]
 		expect.True(t, p.Working == 1 && p.Asking == 3 && p.WaitS == 40 && p.Done == 1 && p.Tokens == 507 && p.CostUSD == 0.5, "%+v", p)
-		expect.True(t, len(p.By) == 2 && p.By[0] == trend.Spent{Name: "ada", Project: "web", Tasks: 1, Tokens: 500, CostUSD: 0.5}, "%+v", p.By)
+		by := expect.Of(r.trends.Overview(t.Context(), enginetest.Acme, "hour"))(t).Agents
+		expect.True(t, len(by) == 2 && by[0].Spent == trend.Spent{Name: "ada", Project: "web", Tasks: 1, Tokens: 500, CostUSD: 0.5}, "%+v", by)
 		quarters := r.told("day")
 		expect.Must(t, len(quarters) == 1, "%+v", quarters)
 		expect.True(t, quarters[0].Working == 2 && quarters[0].Asking == 3 && quarters[0].Tokens == 507+minutes[0].Tokens, "%+v", quarters[0])

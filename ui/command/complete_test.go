@@ -128,7 +128,7 @@ func TestDescribeSaysWhatALineWouldDo(t *testing.T) {
 		"task list -o json":           {Path: "task list", Effect: command.Reads, Confirm: command.ConfirmNone, Role: command.Viewer},
 		"--tenant t_x task cancel x":  {Path: "task cancel", Effect: command.Destroys, Confirm: command.ConfirmAsk, Role: command.Operator, Undo: "task retry"},
 		"agent delete x --yes":        {Path: "agent delete", Effect: command.Destroys, Confirm: command.ConfirmType, Role: command.Operator},
-		"estop on":                    {Path: "estop on", Effect: command.Writes, Confirm: command.ConfirmNone, Role: command.Operator, Undo: "estop off"},
+		"estop on":                    {Path: "estop on", Effect: command.Writes, Confirm: command.ConfirmNone, Role: command.Operator, Undo: "estop off", Needs: "reason"},
 		"approval approve x --edit y": {Path: "approval approve", Effect: command.Writes, Confirm: command.ConfirmAsk, Role: command.Approver},
 		"tenant create t_x":           {Path: "tenant create", Effect: command.Writes, Confirm: command.ConfirmNone, Role: command.Admin},
 		"policy rules revoke x":       {Path: "policy rules revoke", Effect: command.Writes, Confirm: command.ConfirmAsk, Role: command.Approver},

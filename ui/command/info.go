@@ -40,6 +40,7 @@ type Info struct {
 	Short   string
 	Use     string // "cancel ID"
 	Undo    string // the command that takes it back: "task retry"; "" for none
+	Needs   string // the flags that can't be left out
 }
 
 // Describe says what a line would do, without running it. Flags may be
@@ -71,6 +72,7 @@ func describe(cmd *cobra.Command) Info {
 		Short:   cmd.Short,
 		Use:     cmd.Use,
 		Undo:    cmd.Annotations[noteUndo],
+		Needs:   cmd.Annotations[noteNeeds],
 	}
 }
 

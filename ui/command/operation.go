@@ -69,6 +69,9 @@ func (t *tree) operation(o *op.Op) *cobra.Command {
 			s.anyArg = true
 			continue
 		case !p.Arg:
+			if p.Need {
+				s.needs = strings.TrimSpace(s.needs + " " + p.Name)
+			}
 			continue
 		case p.Need:
 			s.use += " " + p.About

@@ -50,10 +50,8 @@ func showOverview(c *call, o op.Overview) error {
 		}
 		fmt.Fprintln(w)
 		c.table(w, nil, o.Shares())
-		if !o.AwaySince.IsZero() {
-			fmt.Fprintf(w, "\nWhat happened since the last cockpit was closed: swarmdeck story --since %s\n", o.AwaySince.Format(time.RFC3339))
-		}
-		return nil
+		_, err := fmt.Fprintf(w, "\nWhat happened meanwhile: swarmdeck story --since %s\n", o.Points[0].From.Format(time.RFC3339))
+		return err
 	})
 }
 

@@ -18,6 +18,7 @@ const (
 	noteConfirm = "confirm"
 	noteRole    = "role"
 	noteUndo    = "undo"
+	noteNeeds   = "needs"
 	noteArgs    = "args" // sources of completion for the positional arguments
 )
 
@@ -49,6 +50,7 @@ type spec struct {
 	role    Role    // "" follows from the effect: Viewer or Operator
 	confirm Confirm // "" is ConfirmNone
 	undo    string  // the command that takes it back
+	needs   string  // the flags that can't be left out
 	// args are the sources of completion of the positional arguments, one
 	// each; the last one repeats for "ID…".
 	args   []string
@@ -267,7 +269,7 @@ func (t *tree) command(s spec) *cobra.Command {
 		Args: positional(s), RunE: t.wrap(s),
 		Annotations: map[string]string{
 			noteEffect: string(s.effect), noteRole: string(s.role), noteConfirm: string(s.confirm),
-			noteArgs: strings.Join(s.args, " "), noteUndo: s.undo,
+			noteArgs: strings.Join(s.args, " "), noteUndo: s.undo, noteNeeds: s.needs,
 		},
 	}
 	if s.flags != nil {

@@ -251,7 +251,10 @@ func (p *Pool) choose(at cad.Site, there os.FileInfo) *worker {
 	if len(p.workers) >= p.most {
 		return nil
 	}
-	w := &worker{tenant: at.Tenant, kernel: at.Kernel, seqs: map[string]int{}, used: map[string]time.Time{}, heard: make(chan struct{}), ended: make(chan struct{})}
+	w := &worker{
+		tenant: at.Tenant, kernel: at.Kernel, seqs: map[string]int{}, used: map[string]time.Time{},
+		heard: make(chan struct{}), ended: make(chan struct{}),
+	}
 	w.places = maps.Clone(p.places[at.Tenant])
 	p.workers = append(p.workers, w)
 	p.wg.Add(1)

@@ -5,6 +5,7 @@ package overview
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,7 +14,6 @@ import (
 	"swarmdeck/engine/story"
 	"swarmdeck/engine/trend"
 	"swarmdeck/ui/pane"
-	"swarmdeck/ui/pane/record"
 	"swarmdeck/ui/screen"
 )
 
@@ -25,19 +25,24 @@ type Trends interface {
 	Overview(ctx context.Context, tenant, span string) (trend.Overview, error)
 }
 
+// Stories tell what happened since a time; *engine.Engine does.
+type Stories interface {
+	Story(ctx context.Context, tenant string, q story.Query) (lines []story.Line, more bool, err error)
+}
+
 const (
-	again    = 2 * time.Second // how often it is read anew while things happen
-	longAway = 7 * 24 * time.Hour
-	mostAway = 6 // lines of what happened meanwhile
-	nameW    = 10
-	textW    = 34
+	again               = 2 * time.Second // how often it is read anew while things happen
+	leastAway, mostAway = time.Minute, 7 * 24 * time.Hour
+	mostLines           = 6 // of what happened meanwhile
+	nameW               = 10
+	textW               = 34
 )
 
 // Overview is the pane.
 type Overview struct {
 	*pane.Table[trend.Share]
 	trends   Trends
-	stories  record.Storyteller
+	stories  Stories
 	span     int // of trend.Spans
 	projects bool
 	reader   pane.Reader[read]
@@ -50,12 +55,19 @@ type Overview struct {
 // read is what was read.
 type read struct {
 	trend.Overview
-	away []story.Line // the newest first
-	more int          // how many else
+	away away
+}
+
+// away is what happened while nobody was here.
+type away struct {
+	tenant      string
+	from, until time.Time
+	lines       []story.Line // the newest first
+	more        int          // how many else
 }
 
 // New makes the pane.
-func New(trends Trends, stories record.Storyteller) *Overview {
+func New(trends Trends, stories Stories) *Overview {
 	p := &Overview{trends: trends, stories: stories, reader: pane.NewReader[read](Name)}
 	p.Table = pane.NewTable(pane.Spec[trend.Share]{
 		Name: Name, Title: Name, Empty: "nobody works here yet", Face: face.For[trend.Share](),
@@ -87,21 +99,35 @@ func (p *Overview) Refresh(env pane.Env) tea.Cmd {
 	if env.Now.Sub(p.at) < again {
 		return nil
 	}
-	trends, stories, tenant, span := p.trends, p.stories, env.Tenant, p.over().Name
+	trends, stories, tenant, span, known := p.trends, p.stories, env.Tenant, p.over().Name, p.got.away
 	return p.reader.Read(p.key(env), func(ctx context.Context) (r read, err error) {
-		if r.Overview, err = trends.Overview(ctx, tenant, span); err != nil || r.AwaySince.IsZero() || r.At.Sub(r.AwaySince) > longAway {
-			return r, err
+		if r.Overview, err = trends.Overview(ctx, tenant, span); err == nil {
+			r.away, err = known.now(ctx, stories, tenant, r.AwaySince, r.AwayUntil)
 		}
-		lines, _, err := stories.Story(ctx, tenant, story.Query{Since: r.AwaySince})
-		for i := len(lines) - 1; i >= 0; i-- { // what somebody must know first, of this what is new
-			if l := lines[i]; l.Bad || l.Begins() {
-				r.away = append(r.away, l)
-			}
-		}
-		r.more = max(0, len(r.away)-mostAway)
-		r.away = r.away[:len(r.away)-r.more]
 		return r, err
 	})
+}
+
+// now is what happened in a time; what is past is read once.
+func (a away) now(ctx context.Context, stories Stories, tenant string, from, until time.Time) (away, error) {
+	if a.tenant == tenant && a.from.Equal(from) && a.until.Equal(until) {
+		return a, nil
+	}
+	a = away{tenant: tenant, from: from, until: until}
+	if d := until.Sub(from); d < leastAway || d > mostAway {
+		return a, nil
+	}
+	all, _, err := stories.Story(ctx, tenant, story.Query{Since: from})
+	for _, l := range slices.Backward(all) {
+		switch {
+		case l.At.After(until) || !l.Bad && !l.Begins(): // what somebody must know, and what was begun
+		case len(a.lines) == mostLines:
+			a.more++
+		default:
+			a.lines = append(a.lines, l)
+		}
+	}
+	return a, err
 }
 
 func (p *Overview) key(env pane.Env) string { return env.Tenant + " " + p.over().Name }
@@ -153,7 +179,7 @@ func (p *Overview) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	}
 	p.top = p.head(c, env, h-4)
 	_, rest := c.Bounds().SplitTop(p.top)
-	if n := len(p.got.away); n > 0 && rest.H >= n+8 {
+	if n := len(p.got.away.lines); n > 0 && rest.H >= n+8 {
 		var below screen.Rect
 		rest, below = rest.SplitBottom(n + 2)
 		p.happened(c.Sub(below), env)
@@ -186,12 +212,13 @@ func (p *Overview) head(c *screen.Canvas, env pane.Env, most int) int {
 
 // happened draws what happened while nobody was here.
 func (p *Overview) happened(c *screen.Canvas, env pane.Env) {
-	title := "since " + pane.Clock(env.Now, p.got.AwaySince) + ", while nobody was here"
-	if p.got.more > 0 {
-		title += fmt.Sprintf(": the newest of %d", p.got.more+len(p.got.away))
+	a := &p.got.away
+	title := "while nobody was here, " + pane.Clock(env.Now, a.from) + " to " + pane.Clock(env.Now, a.until)
+	if a.more > 0 {
+		title += fmt.Sprintf(": the newest of %d", a.more+len(a.lines))
 	}
 	c.TextIn(0, 1, c.W(), screen.Title, title)
-	for i, l := range p.got.away {
+	for i, l := range a.lines {
 		role := screen.Text
 		if l.Bad {
 			role = screen.Bad
