@@ -32,6 +32,11 @@ const (
 	pipeLines = 2048
 	pipeBytes = 1 << 20
 	pipeDelay = 100 * time.Millisecond
+	// A commit of lines stays within the room that a store looks for before it says
+	// that the disk is no longer full. One that does not would be refused for ever by
+	// a store that has room again each time it looks.
+	pipeCommit = 256 << 10
+	lineWeight = 256 // about what a line weighs beside its text
 )
 
 func newLogPipe(s *Swarm, by core.Caller, task string) *logPipe {
@@ -81,8 +86,8 @@ func (p *logPipe) later() {
 // due is ready when a batch wants writing.
 func (p *logPipe) due() <-chan time.Time { return p.ready }
 
-// flush writes what waits. With store.Refuse in ctx that stays where it is
-// while the disk is full: the process is slowed.
+// flush writes what waits. With store.Refuse in ctx it writes one commit of it, and
+// leaves it where it is while the disk is full: the process is slowed.
 func (p *logPipe) flush(ctx context.Context) {
 	how, said := store.IfFullOf(ctx)
 	prompt := said && how == store.Refuse
@@ -90,25 +95,59 @@ func (p *logPipe) flush(ctx context.Context) {
 		p.later()
 		return
 	}
+	for lines := p.take(); len(lines) > 0; lines = p.take() {
+		// A store that refuses log lines refuses the task's result too; that is
+		// where it is reported.
+		err := p.s.tasks.AppendLog(ctx, p.by, p.stream, lines)
+		switch {
+		case !prompt:
+			continue
+		case errors.Is(err, store.ErrFull):
+			p.putBack(lines)
+			p.later()
+		default:
+			p.signalRest()
+		}
+		return
+	}
+}
+
+// take takes the lines of a commit out.
+func (p *logPipe) take() []task.LogLine {
 	p.mu.Lock()
-	lines := p.lines
-	p.lines, p.bytes = nil, 0
-	if p.timer != nil {
-		p.timer.Stop()
+	defer p.mu.Unlock()
+	n, weight := 0, 0
+	for ; n < len(p.lines) && (n == 0 || weight < pipeCommit); n++ {
+		weight += len(p.lines[n].Message) + lineWeight
+		p.bytes -= len(p.lines[n].Message)
+	}
+	lines := p.lines[:n:n]
+	if p.lines = p.lines[n:]; len(p.lines) == 0 {
+		p.lines = nil
+		if p.timer != nil {
+			p.timer.Stop()
+		}
 	}
 	p.room.Broadcast()
-	p.mu.Unlock()
-	// A store that refuses log lines refuses the task's result too; that is
-	// where it is reported.
-	err := p.s.tasks.AppendLog(ctx, p.by, p.stream, lines)
-	if prompt && errors.Is(err, store.ErrFull) {
-		p.mu.Lock()
-		p.lines = append(lines, p.lines...)
-		for _, line := range lines {
-			p.bytes += len(line.Message)
-		}
-		p.mu.Unlock()
-		p.later()
+	return lines
+}
+
+// putBack has lines that could not be written wait again, before all others.
+func (p *logPipe) putBack(lines []task.LogLine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(lines, p.lines...)
+	for _, line := range lines {
+		p.bytes += len(line.Message)
+	}
+}
+
+// signalRest has what take left be written next.
+func (p *logPipe) signalRest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.lines) > 0 {
+		p.signal()
 	}
 }
 
