@@ -270,7 +270,7 @@ func one[T any](all []T, kind, want string, name func(T) string) (T, error) {
 
 func (w fakeTasks) List(_ context.Context, t string, f core.Filter) (core.Page[task.Task], error) {
 	return page(w.fakeWorld, w.tasks, f, func(k task.Task) bool {
-		return t == tenant && (f.Status == "" || string(k.Status) == f.Status) && (f.Match == "" || strings.Contains(k.Title, f.Match))
+		return t == tenant && core.Wants(f.Status, string(k.Status)) && core.Wants(f.Agent, k.Agent) && (f.Match == "" || strings.Contains(k.Title, f.Match))
 	})
 }
 

@@ -233,6 +233,7 @@ func TestListFiltersAndPages(t *testing.T) {
 		{"no such type", core.Filter{Kind: "task"}, 0, 0, 0},
 		{"task", core.Filter{Task: "tk_3"}, 5, 44, 4},
 		{"actor", core.Filter{Agent: "alice", Size: 1}, 50, 50, 50},
+		{"actors", core.Filter{Agent: "bob,alice", Size: 1}, 50, 50, 50},
 		{"trace", core.Filter{Trace: fmt.Sprintf("%032x", 1), Size: 100}, 17, 49, 1},
 		{"since", core.Filter{Since: at(45)}, 5, 50, 46},
 		{"until", core.Filter{Until: at(5)}, 5, 5, 1},

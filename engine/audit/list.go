@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,18 +145,22 @@ func (l *Ledger) walkSlice(ctx context.Context, tenant string, lo, hi uint64, re
 
 // matcher holds a filter in the form that scanning needs.
 type matcher struct {
-	kind, trace, task, agent string
-	prefix                   bool
-	needle                   []byte
-	session                  []byte // as the event's JSON writes it
-	status                   string
+	kind, trace, task string
+	agents            []string
+	prefix            bool
+	needle            []byte
+	session           []byte // as the event's JSON writes it
+	status            string
 }
 
 func newMatcher(f core.Filter) *matcher {
-	m := &matcher{trace: f.Trace, task: f.Task, agent: f.Agent, status: f.Status}
+	m := &matcher{trace: f.Trace, task: f.Task, status: f.Status}
 	m.kind, m.prefix = strings.CutSuffix(f.Kind, "*")
 	if m.prefix && m.kind == "" {
 		m.prefix = false
+	}
+	if f.Agent != "" {
+		m.agents = strings.Split(f.Agent, ",")
 	}
 	if f.Match != "" {
 		// The text is searched as stored, so the needle is written the same way.
@@ -165,7 +170,7 @@ func newMatcher(f core.Filter) *matcher {
 	if f.Session != "" {
 		m.session, _ = jsontext.AppendQuote(nil, f.Session)
 	}
-	if m.kind == "" && m.trace == "" && m.task == "" && m.agent == "" && m.needle == nil && m.session == nil && m.status == "" {
+	if m.kind == "" && m.trace == "" && m.task == "" && m.agents == nil && m.needle == nil && m.session == nil && m.status == "" {
 		return nil
 	}
 	return m
@@ -182,7 +187,7 @@ func (m *matcher) match(data []byte, routine bool) (bool, error) {
 		!m.prefix && m.kind != "" && string(h.typ) != m.kind,
 		m.trace != "" && string(h.trace) != m.trace,
 		m.task != "" && string(h.subjectID) != m.task,
-		m.agent != "" && string(h.actor) != m.agent && string(h.subjectID) != m.agent,
+		m.agents != nil && !slices.ContainsFunc(m.agents, func(a string) bool { return a == string(h.actor) || a == string(h.subjectID) }),
 		m.session != nil && !bytes.Contains(data, m.session),
 		m.needle != nil && !bytes.Contains(bytes.ToLower(data), m.needle):
 		return false, nil

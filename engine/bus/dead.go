@@ -201,7 +201,7 @@ const resent = "resent"
 
 func (d *DeadLetter) fits(f core.Filter) bool {
 	return (f.Status == "" || f.Status == d.Reason || f.Status == resent && d.ResentAs != "") &&
-		(f.Agent == "" || f.Agent == d.SenderID || f.Agent == d.RecipientID || f.Agent == d.Subscription) &&
+		core.WantsAny(f.Agent, d.SenderID, d.RecipientID, d.Subscription) &&
 		core.Wants(f.Kind, string(d.MessageType)) && core.Wants(f.Trace, d.TraceID) && core.Wants(f.Task, d.TaskID) && f.Session == "" &&
 		f.Within(d.At) && f.Finds(d.MessageID, d.Topic, d.SenderID, d.RecipientID, d.Subscription, d.Detail, d.Reason)
 }

@@ -107,12 +107,7 @@ func (q *Query) compile() (want record.Query[*Message], err error) {
 	if q.Topic == "" && q.Correlation == "" && q.Filter == byTime {
 		return want, nil
 	}
-	var hints [][]byte // what a record that fits must contain as it is
-	for _, word := range []string{q.Agent, q.Kind, q.Trace, q.Task, q.Correlation} {
-		if word != "" {
-			hints = append(hints, core.MustEncode(word))
-		}
-	}
+	hints := core.Hints(q.Agent, q.Kind, q.Trace, q.Task, q.Correlation)
 	want.Raw = func(data []byte) bool {
 		return q.Session == "" && (q.Topic == "" || pattern.Match(string(topicOf(data)))) &&
 			!slices.ContainsFunc(hints, func(h []byte) bool { return !bytes.Contains(data, h) })
@@ -122,7 +117,7 @@ func (q *Query) compile() (want record.Query[*Message], err error) {
 }
 
 func (q *Query) fits(m *Message) bool {
-	return (q.Agent == "" || q.Agent == m.SenderID || q.Agent == m.RecipientID || slices.Contains(m.Recipients, q.Agent)) &&
+	return core.WantsAny(q.Agent, append([]string{m.SenderID, m.RecipientID}, m.Recipients...)...) &&
 		core.Wants(q.Kind, string(m.MessageType)) && core.Wants(q.Trace, m.TraceID) && core.Wants(q.Task, m.TaskID) &&
 		core.Wants(q.Correlation, m.CorrelationID) && q.Finds(m.MessageID, m.Topic, m.SenderID, m.RecipientID, m.CorrelationID, string(m.Payload), string(m.MessageType))
 }

@@ -37,6 +37,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		"topic":             {bus.Query{Topic: "nav.*"}, "21"},
 		"one topic":         {bus.Query{Topic: "nav.done"}, "1"},
 		"sender":            {bus.Query{Filter: core.Filter{Agent: "ann"}}, "631"},
+		"of two":            {bus.Query{Filter: core.Filter{Agent: "ann,cid"}}, "65431"},
 		"recipient":         {bus.Query{Filter: core.Filter{Agent: "bob"}}, "653"},
 		"type":              {bus.Query{Filter: core.Filter{Kind: "error"}}, "2"},
 		"trace":             {bus.Query{Filter: core.Filter{Trace: trace}}, "52"},

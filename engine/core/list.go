@@ -80,6 +80,22 @@ func Wants(field, value string) bool {
 	return field == "" || field == value || strings.Contains(field, ",") && slices.Contains(strings.Split(field, ","), value)
 }
 
+// WantsAny is Wants of at least one of some values.
+func WantsAny(field string, values ...string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return Wants(field, v) })
+}
+
+// Hints are what a record that a filter lets pass must hold as it is, by the values of some of
+// its fields: one that names several says nothing.
+func Hints(fields ...string) (hints [][]byte) {
+	for _, want := range fields {
+		if want != "" && !strings.Contains(want, ",") {
+			hints = append(hints, MustEncode(want))
+		}
+	}
+	return hints
+}
+
 // Span is the half-open range of n things, counted from 0, that are within the
 // filter's times; at is when one was made, later for each.
 func (f Filter) Span(n int, at func(i int) (time.Time, error)) (lo, hi int, err error) {

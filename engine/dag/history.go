@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
@@ -46,10 +47,11 @@ func (r reader) lists(q *Query) (all []listed, err error) {
 	if q.Session != "" {
 		add(r.of(nameSession, q.Session))
 	}
-	if q.Agent != "" {
+	if q.Agent != "" && !strings.Contains(q.Agent, ",") {
 		add(r.of(typeCode(TypeAgent), q.Agent))
+		q.Agent = ""
 	}
-	q.Run, q.Correlation, q.Task, q.Session, q.Agent = "", "", "", "", ""
+	q.Run, q.Correlation, q.Task, q.Session = "", "", "", ""
 	core.Sort(all, func(a, b listed) int { return cmp.Compare(a.n, b.n) })
 	if q.Kind != "" {
 		l, err := r.ofKind(Kind(q.Kind))
@@ -95,7 +97,7 @@ func (d *DAG) Events(ctx context.Context, tenant string, q Query) (core.Page[Rec
 // match holds an event against what no list covers.
 func (q *Query) match(e *Event) bool {
 	same := func(want, got string) bool { return want == "" || want == got }
-	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && same(q.Agent, e.AgentID) &&
+	return same(q.Run, e.RunID) && same(q.Task, e.TaskID) && same(q.Session, e.SessionID) && core.Wants(q.Agent, e.AgentID) &&
 		same(q.Kind, string(e.Kind)) && same(q.Trace, e.TraceID) && same(q.Correlation, e.CorrelationID) &&
 		same(q.Status, status(e)) && q.Within(e.TS.at) && !(q.told && e.routine())
 }

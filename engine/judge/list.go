@@ -230,12 +230,7 @@ func queryOf[T any](f core.Filter) (q record.Query[*T], err error) {
 	if !f.Until.IsZero() {
 		q.Filter.Until = f.Until.Add(1)
 	}
-	var hints [][]byte
-	for _, want := range []string{f.Status, f.Agent, f.Kind, f.Session, f.Trace, f.Task} {
-		if want != "" {
-			hints = append(hints, quote(nil, want))
-		}
-	}
+	hints := core.Hints(f.Status, f.Agent, f.Kind, f.Session, f.Trace, f.Task)
 	q.Raw = func(data []byte) bool {
 		return !slices.ContainsFunc(hints, func(h []byte) bool { return !bytes.Contains(data, h) })
 	}

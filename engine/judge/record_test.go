@@ -153,6 +153,7 @@ func TestListsPageFilterAndCount(t *testing.T) {
 		"approve":       {core.Filter{Status: "approve"}, 44, "tk_00049"},
 		"hitl":          {core.Filter{Status: "hitl"}, 5, "tk_00040"},
 		"deny":          {core.Filter{Status: "deny"}, 1, "tk_00033"},
+		"two":           {core.Filter{Agent: "robot,other"}, 5, "tk_00040"},
 		"agent":         {core.Filter{Agent: "robot"}, 5, "tk_00040"},
 		"task":          {core.Filter{Task: "tk_00012"}, 1, "tk_00012"},
 		"kind":          {core.Filter{Kind: "exec.run", Size: 1}, 50, "tk_00049"},

@@ -89,19 +89,21 @@ func (b *Table) List(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		var all []Task
 		total, each := 0, f
-		if strings.Contains(f.Status, ",") { // the newest of each, along its own index
+		if strings.Contains(f.Status+f.Agent, ",") { // the newest of each, along its own index
 			each.Page, each.Size = 1, f.Page*f.Size
 		}
 		for status := range strings.SplitSeq(f.Status, ",") {
-			each.Status = status
-			l := lister{Gather: core.Gather[Task]{Filter: each}, tx: tx, unread: func(err error) { b.report(tenant, err) }}
-			if err := l.read(); err != nil {
-				return err
+			for agent := range strings.SplitSeq(f.Agent, ",") {
+				each.Status, each.Agent = status, agent
+				l := lister{Gather: core.Gather[Task]{Filter: each}, tx: tx, unread: func(err error) { b.report(tenant, err) }}
+				if err := l.read(); err != nil {
+					return err
+				}
+				if page = l.Result(); each == f {
+					return nil
+				}
+				all, total = append(all, page.Items...), total+page.Info.Total
 			}
-			if page = l.Result(); each == f {
-				return nil
-			}
-			all, total = append(all, page.Items...), total+page.Info.Total
 		}
 		core.Sort(all, func(a, b Task) int { return strings.Compare(b.TaskID, a.TaskID) })
 		page = core.NewPage(all[min(len(all), f.Offset()):min(len(all), f.Offset()+f.Size)], f, total)

@@ -245,6 +245,11 @@ func TestAListIsNarrowedToSeveralStates(t *testing.T) {
 	last := d.objects("task list --status failed,succeeded,queued --page-size 2 --page 2")
 	expect.True(t, str(last[0]["task_id"]) == "tk_8a039_0000000002" && last[2]["total_count"] == 4.0, "the second page: %v", last)
 	d.fails(2, "task list --status failed,nosuch")
+	for _, name := range []string{"ada", "bob"} {
+		d.line("agent create " + name + " --project p -- cat")
+		expect.Await(t, name, func() bool { code, _, _ := d.run("agent", "assign", name, "wait"); return code == 0 })
+	}
+	expect.Is(t, strings.Join(ids("task list --agent ada,bob"), ""), "65", "of two agents")
 	expect.Is(t, len(d.objects("session list --status created,paused")), 1, "sessions")
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/ui/filter"
 )
 
 // since is the time that since:TEXT means.
@@ -18,9 +19,9 @@ func since(now time.Time, text string) (time.Time, error) {
 }
 
 // EngineFilter turns a filter line into one that the engine applies to a list
-// of any length: words, and col:value for the columns that core.Filter knows.
-// Signs that need every row read (! and ~) are refused.
-func EngineFilter(text string, now time.Time) (core.Filter, error) {
+// of any length: words, and col:value for the columns that core.Filter knows; a
+// project is its agents. Signs that need every row read (! and ~) are refused.
+func EngineFilter(text string, env Env) (core.Filter, error) {
 	var f core.Filter
 	var words []string
 	for _, word := range strings.Fields(text) {
@@ -37,6 +38,8 @@ func EngineFilter(text string, now time.Time) (core.Filter, error) {
 			f.Status = strings.ToLower(value)
 		case "agent":
 			f.Agent = value
+		case "project":
+			f.Agent = strings.Join(env.agentsOf(value), ",")
 		case "kind", "type":
 			f.Kind = value
 		case "session":
@@ -47,7 +50,7 @@ func EngineFilter(text string, now time.Time) (core.Filter, error) {
 			f.Task = value
 		case "since":
 			var err error
-			if f.Since, err = since(now, value); err != nil {
+			if f.Since, err = since(env.Now, value); err != nil {
 				return f, err
 			}
 		default:
@@ -56,6 +59,22 @@ func EngineFilter(text string, now time.Time) (core.Filter, error) {
 	}
 	f.Match = strings.Join(words, " ")
 	return f, nil
+}
+
+// agentsOf are the names of the agents of the projects whose names have a text in them.
+// No agent is called what stands for none.
+func (e *Env) agentsOf(project string) (names []string) {
+	if e.Snap != nil {
+		for _, a := range e.Snap.Agents {
+			if _, _, in := filter.Index(a.Project, strings.ToLower(project)); in {
+				names = append(names, a.Name)
+			}
+		}
+	}
+	if names == nil {
+		names = []string{"-"}
+	}
+	return names
 }
 
 // FilterWord takes the words col:value out of what a filter line matches and

@@ -173,10 +173,10 @@ func TestExactTextHidesNothing(t *testing.T) {
 }
 
 func TestEngineFilter(t *testing.T) {
-	f, err := EngineFilter("Status:Running agent:Bob two words trace:AB", time.Time{})
+	f, err := EngineFilter("Status:Running agent:Bob two words trace:AB", Env{})
 	expect.Must(t, err == nil && f.Status == "running" && f.Agent == "Bob" && f.Match == "two words" && f.Trace == "ab", "%+v, %v", f, err)
 	for _, bad := range []string{"!x", "~x", "a !b"} {
-		_, err = EngineFilter(bad, time.Time{})
+		_, err = EngineFilter(bad, Env{})
 		expect.Fails(t, err, bad)
 	}
 }

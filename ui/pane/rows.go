@@ -2,6 +2,7 @@ package pane
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func (t *Table[T]) holdTop() {
 
 // narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
-	if t.filter.Empty() && t.from.IsZero() {
+	if t.filter.Empty() && t.from.IsZero() && t.of == nil {
 		t.rows = t.all
 		return
 	}
@@ -95,7 +96,8 @@ func (t *Table[T]) narrow() {
 		for n, m := range t.spec.Members {
 			cells[len(t.spec.Cols)+n] = m.Text(&t.all[i])
 		}
-		if t.filter.Match(cells) && (t.from.IsZero() || !t.spec.Since(&t.all[i]).Before(t.from)) {
+		if t.filter.Match(cells) && (t.from.IsZero() || !t.spec.Since(&t.all[i]).Before(t.from)) &&
+			(t.of == nil || slices.Contains(t.of, t.spec.Item(&t.all[i]).Agent)) {
 			t.rows = append(t.rows, t.all[i])
 		}
 	}
@@ -123,6 +125,19 @@ func (t *Table[T]) since(text string, now time.Time) (rest string, from time.Tim
 		text = strings.Replace(text, word, "", 1)
 	}
 	return text, from, nil
+}
+
+// project takes the words project:NAME out of a filter, where rows are of agents and have no
+// such column.
+func (t *Table[T]) project(text string) (rest string, of []string) {
+	for word := range strings.FieldsSeq(text) {
+		name, is := strings.CutPrefix(word, "project:")
+		if !is || name == "" || slices.ContainsFunc(t.columns(), func(c string) bool { return strings.EqualFold(c, "project") }) {
+			continue
+		}
+		of, text = t.env.agentsOf(name), strings.Replace(text, word, "", 1)
+	}
+	return text, of
 }
 
 // place is where a row stands among all, and what it is put in order by.

@@ -25,6 +25,7 @@ type Table[T any] struct {
 	text   string
 	filter *filter.Filter
 	from   time.Time // what is older is left out; zero leaves nothing out
+	of     []string  // the agents whose rows are not left out; nil leaves none out
 	sorted int       // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
 	env    Env       // of the last call, for drawing rows
 	marked map[string]Item
@@ -285,11 +286,12 @@ func (t *Table[T]) Filter(env Env, text string) (tea.Cmd, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.text, t.from, t.filter = text, since, filter.Parse(rest, t.columns())
+		rest, of := t.project(rest)
+		t.text, t.from, t.of, t.filter = text, since, of, filter.Parse(rest, t.columns())
 		t.narrow()
 		return nil, nil
 	}
-	f, err := EngineFilter(text, env.Now)
+	f, err := EngineFilter(text, env)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +309,7 @@ func (t *Table[T]) Reset() {
 	t.order = order{}
 	t.given, t.all, t.rows, t.next, t.held = nil, nil, nil, nil, false
 	if t.pager != nil {
-		f, _ := EngineFilter(t.text, t.env.Now)
+		f, _ := EngineFilter(t.text, t.env)
 		t.pager.Reset(f)
 	}
 	t.grid.Do("top")

@@ -116,7 +116,6 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 		},
 		ID: id, Row: p.row, Item: item, Order: byNeed, Since: (*worker).since,
 		Members: []pane.Member[worker]{
-			{Name: "project", Text: func(w *worker) string { return w.of().Project }},
 			{Name: "agent", Text: func(w *worker) string { return cmp.Or(w.of().Name, id(w)) }},
 		},
 		Ranks: map[string]func(v any) float64{

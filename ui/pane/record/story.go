@@ -26,7 +26,9 @@ type Story struct {
 	*pane.Table[story.Line]
 	of     Storyteller
 	it     pane.Item
-	since  int // of sinces
+	since  int                  // of sinces
+	looked map[string]time.Time // when each was told last
+	last   time.Time            // when this one had been, before it was opened; zero for never
 	reader pane.Reader[told]
 	told   told
 	read   time.Time // when it was told last
@@ -41,13 +43,17 @@ type told struct {
 // again is how often a story is told anew while things happen.
 const again = 3 * time.Second
 
+// sinces are how long ago a story may begin; 0 is when it was looked at last.
 func sinces() []time.Duration {
-	return []time.Duration{time.Hour, 8 * time.Hour, 24 * time.Hour, 10 * time.Minute}
+	return []time.Duration{time.Hour, 0, 8 * time.Hour, 24 * time.Hour, 10 * time.Minute}
 }
+
+// away is how long a story was not looked at for its next sight to be another look.
+const away = time.Minute
 
 // NewStory makes the sheet.
 func NewStory(of Storyteller) *Story {
-	p := &Story{of: of, reader: pane.NewReader[told](storyName)}
+	p := &Story{of: of, reader: pane.NewReader[told](storyName), looked: map[string]time.Time{}}
 	p.Table = pane.NewTable(pane.Spec[story.Line]{
 		Name: storyName, Title: storyName, Empty: "nothing happened", Face: face.For[story.Line](),
 		Cells: map[string]pane.Cell[story.Line]{"TEXT": storyText},
@@ -87,24 +93,41 @@ func (p *Story) Kind() pane.Kind { return pane.Sheet }
 // Broad implements pane.Broad: a line is a sentence.
 func (p *Story) Broad() {}
 
-func (p *Story) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	if it.ID != p.it.ID {
-		p.Reset()
-		p.it = it
+func (p *Story) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if at := p.looked[it.ID]; it.ID != p.it.ID || env.Now.Sub(at) >= away {
+		p.last = at
+		p.begin(it)
+		if sinces()[p.since] == 0 && at.IsZero() {
+			p.since = 0
+		}
 	}
 	return nil
 }
 
 func (p *Story) Reset() {
+	clear(p.looked)
+	p.begin(pane.Item{})
+}
+
+// begin forgets what was told.
+func (p *Story) begin(it pane.Item) {
 	p.Table.Reset()
-	p.it, p.told, p.read = pane.Item{}, told{}, time.Time{}
+	p.it, p.told, p.read = it, told{}, time.Time{}
+}
+
+// from is when the story begins.
+func (p *Story) from(now time.Time) time.Time {
+	if ago := sinces()[p.since]; ago > 0 {
+		return now.Add(-ago)
+	}
+	return p.last
 }
 
 func (p *Story) Refresh(env pane.Env) tea.Cmd {
 	if p.it.ID == "" || env.Now.Sub(p.read) < again {
 		return nil
 	}
-	tenant, of, q := env.Tenant, p.of, story.Query{Agent: p.it.Agent, Since: env.Now.Add(-sinces()[p.since])}
+	tenant, of, q := env.Tenant, p.of, story.Query{Agent: p.it.Agent, Since: p.from(env.Now)}
 	return p.reader.Read(p.key(), func(ctx context.Context) (t told, err error) {
 		t.lines, t.more, err = of.Story(ctx, tenant, q)
 		return t, err
@@ -122,7 +145,7 @@ func (p *Story) Update(env pane.Env, body any) tea.Cmd {
 		p.told.lines = []story.Line{{At: env.Now, What: "failed", Text: a.Err.Error(), Bad: true}}
 	}
 	end := p.read.IsZero() || p.Position() == p.Len()-1
-	p.read = env.Now
+	p.read, p.looked[p.it.ID] = env.Now, env.Now
 	if p.SetRows(env, p.told.lines); end {
 		p.Table.Do(env, "bottom")
 	}
@@ -133,7 +156,10 @@ func (p *Story) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	if action != "since" {
 		return p.Table.Do(env, action)
 	}
-	p.since, p.read = (p.since+1)%len(sinces()), time.Time{}
+	if p.since = (p.since + 1) % len(sinces()); sinces()[p.since] == 0 && p.last.IsZero() {
+		p.since++
+	}
+	p.read = time.Time{}
 	return p.Refresh(env), true
 }
 
@@ -141,8 +167,12 @@ func (p *Story) Do(env pane.Env, action string) (tea.Cmd, bool) {
 func (p *Story) Open(env pane.Env) pane.Item { return p.Selected(env) }
 
 // Title implements pane.Pane.
-func (p *Story) Title(pane.Env) string {
-	text := "story of " + p.it.ID + fmt.Sprintf("  since %s ago", strings.TrimSuffix(strings.TrimSuffix(sinces()[p.since].String(), "0s"), "0m"))
+func (p *Story) Title(env pane.Env) string {
+	text := "story of " + p.it.ID + "  since "
+	if sinces()[p.since] == 0 {
+		text += "you looked, "
+	}
+	text += pane.Age(env.Now, p.from(env.Now)) + " ago"
 	if p.told.more {
 		text += ", older things left out"
 	}
