@@ -66,7 +66,7 @@ func (t *Table[T]) SetRows(env Env, rows []T) {
 		return
 	}
 	top := t.grid.Index() <= 0
-	t.env, t.given = env, rows
+	t.env, t.given, t.came = env, rows, true
 	t.all = t.ordered(rows)
 	t.narrow()
 	if top && t.spec.NewestFirst {

@@ -36,6 +36,7 @@ type Table[T any] struct {
 
 	chosen       []int // columns, by their places, in order; nil is all
 	sight        sight // that Want was found for
+	came         bool  // rows came since then
 	least, whole int
 }
 
@@ -196,13 +197,18 @@ func (t *Table[T]) Sight(h int, fn func(*T)) {
 	}
 }
 
-// Want implements Wanter by the rows in sight; it reads them when others are.
+// Want implements Wanter by the rows in sight; it reads them when others are, or other
+// rows came, which only make it wider: a list that becomes narrow and wide again with
+// each word of an agent is hard to read.
 func (t *Table[T]) Want(env Env, h int) (least, all int) {
 	t.env = env
 	first, n := t.grid.Sight(h)
-	if at := (sight{first, n, h}); t.sight != at {
-		t.sight = at
-		t.least, t.whole = t.grid.Want(h)
+	if at := (sight{first, n, h}); t.sight != at || t.came {
+		least, whole := t.grid.Want(h)
+		if t.sight == at {
+			least, whole = max(least, t.least), max(whole, t.whole)
+		}
+		t.sight, t.came, t.least, t.whole = at, false, least, whole
 	}
 	return t.least, t.whole
 }
