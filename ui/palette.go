@@ -95,12 +95,14 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 		}
 		cands = append(cands, overlay.Candidate{Text: c.Text, Line: line, Help: c.Help, Key: m.keyFor(does)})
 	}
-	if head == "" {
-		for _, c := range own {
-			if strings.HasPrefix(c.Text, msg.line) {
-				cands = append(cands, overlay.Candidate{Text: c.Text, Help: c.Help, Key: m.opt.Keys.KeyFor(m.scopes(), c.Text)})
-			}
+	words := strings.Fields(msg.line)
+	for _, c := range own {
+		begins := head == "" && strings.HasPrefix(c.Text, msg.line)
+		if begins || len(words) > 0 && words[0] != c.Text && command.Holds(c.Text+" "+c.Help, words) {
+			cands = append(cands, overlay.Candidate{Text: c.Text, Line: !begins, Help: c.Help, Key: m.opt.Keys.KeyFor(m.scopes(), c.Text)})
 		}
+	}
+	if head == "" {
 		for _, name := range m.lists {
 			known := func(c overlay.Candidate) bool { return c.Text == name }
 			if msg.line != "" && strings.HasPrefix(name, msg.line) && !slices.ContainsFunc(cands, known) {

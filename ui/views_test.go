@@ -103,3 +103,16 @@ func TestEachListLooksRightOnAWideScreen(t *testing.T) {
 		{"skills", "8"}, {"executions", "8 R"}, {"subagents", "8 A"}, {"bus", "9"}, {"dead", "9 u"}, {"subscriptions", "9 L"},
 	})
 }
+
+func TestThePalettesOwnCommandsAreFoundByWhatTheyDo(t *testing.T) {
+	for line, want := range map[string]string{"colours": "theme", "session script": "record", "mess": "messages", "order list": "sort"} {
+		r := newRig(t, 80, 24)
+		r.keys(":")
+		r.typeText(line)
+		r.has(want)
+	}
+	r := newRig(t, 80, 24)
+	r.keys(":")
+	r.typeText("theme dark")
+	r.lacks("other colours")
+}

@@ -62,9 +62,9 @@ func search(ctx context.Context, env *Env, words []string) []Candidate {
 			if name := strings.TrimSpace(path + " " + sub.Name()); !sub.Hidden {
 				switch found := (Candidate{name, term.Clean(sub.Short)}); {
 				case sub.HasSubCommands():
-				case holds(name, words):
+				case Holds(name, words):
 					named = append(named, found)
-				case holds(name+" "+sub.Short, words):
+				case Holds(name+" "+sub.Short, words):
 					does = append(does, found)
 				}
 				walk(sub, name)
@@ -76,8 +76,8 @@ func search(ctx context.Context, env *Env, words []string) []Candidate {
 	return named[:min(len(named), maxFound)]
 }
 
-// holds says whether all words occur in a text.
-func holds(text string, words []string) bool {
+// Holds says whether all words occur in a text.
+func Holds(text string, words []string) bool {
 	text = strings.ToLower(text)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
 }
