@@ -134,10 +134,16 @@ func TestReadersPrintOnlyEvents(t *testing.T) {
 	}
 }
 
-// Each thing that a night asks for takes a few presses.
+// Each thing that a night asks for takes a few presses, of keys or of the mouse.
 func TestEachTaskOfANightTakesAFewPresses(t *testing.T) {
+	for _, name := range []string{"night", "night-by-mouse"} {
+		t.Run(name, func(t *testing.T) { fewPresses(t, "scripts/"+name+".txtar") })
+	}
+}
+
+func fewPresses(t *testing.T, file string) {
 	const most = 8
-	text := string(expect.Of(os.ReadFile("scripts/night.txtar"))(t))
+	text := string(expect.Of(os.ReadFile(file))(t))
 	script, _, _ := strings.Cut(text, "\n-- ")
 	presses, task, tasks := 0, "", 0
 	for line := range strings.SplitSeq(script+"\n#", "\n") {
@@ -153,6 +159,8 @@ func TestEachTaskOfANightTakesAFewPresses(t *testing.T) {
 			continue
 		}
 		switch word, rest, _ := strings.Cut(line, " "); word {
+		case "click":
+			presses++
 		case "key":
 			presses += len(strings.Fields(rest))
 		case "type":

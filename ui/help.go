@@ -1,6 +1,10 @@
 package ui
 
 import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/keymap"
 	"swarmdeck/ui/overlay"
@@ -15,7 +19,12 @@ func (m *Model) openHelp() {
 	}
 	m.over.Push(&overlay.Help{Title: "help: " + scopes[0], Entries: entries, Notes: []string{
 		"filter: word, !not, ~fuzzy, col:value   copying goes by OSC 52 (tmux: set -g set-clipboard on)",
-	}}, nil)
+	}}, func(a overlay.Action) tea.Cmd {
+		if line, own := strings.CutPrefix(a.Text, ":"); own && line != "" {
+			return m.openPalette(line + " ")
+		}
+		return m.pressed(strings.Fields(a.Text))
+	})
 }
 
 // changes reports whether a binding is there to change something.

@@ -84,7 +84,8 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 }
 
 // mouseOn does what the mouse asks for on a pane: the wheel scrolls it, a click gives it
-// the keys and selects the row at y, and one on what is selected opens that.
+// the keys and selects the row at y, and one on what is selected opens that. The right
+// button marks a row.
 func (m *Model) mouseOn(pl placed, msg tea.MouseMsg, x, y int) tea.Cmd {
 	switch b := msg.Mouse().Button; msg.(type) {
 	case tea.MouseWheelMsg:
@@ -97,6 +98,14 @@ func (m *Model) mouseOn(pl placed, msg tea.MouseMsg, x, y int) tea.Cmd {
 		}
 		return tea.Batch(cmds...)
 	case tea.MouseClickMsg:
+		if b == tea.MouseRight {
+			if l, is := pl.pane.(pane.Aimed); is && pl.pane.Kind() == pane.List && l.Aim(y) {
+				m.focusOn(pl)
+				cmd, _ := pl.pane.Do(m.env(), "mark")
+				l.Aim(y) // which goes on to the next row
+				return m.track(cmd)
+			}
+		}
 		if b != tea.MouseLeft {
 			return nil
 		}
@@ -127,13 +136,18 @@ func (ps *places) spotAt(x, y int) *spot {
 	return nil
 }
 
-// clickKeys presses the keys that were clicked on.
+// clickKeys presses the keys of a spot that was clicked on.
 func (m *Model) clickKeys(s *spot, msg tea.MouseMsg) tea.Cmd {
 	if _, is := msg.(tea.MouseClickMsg); !is || msg.Mouse().Button != tea.MouseLeft {
 		return nil
 	}
+	return m.pressed(s.keys)
+}
+
+// pressed presses keys that were clicked on.
+func (m *Model) pressed(keys []string) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, name := range s.keys {
+	for _, name := range keys {
 		if k, err := Key(name); err == nil {
 			cmds = append(cmds, m.key(k))
 		}

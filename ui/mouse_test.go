@@ -97,3 +97,25 @@ func TestAMenuIsClicked(t *testing.T) {
 	r.click("decisions")
 	expect.Is(t, r.m.focused().Name(), "decisions", "chosen")
 }
+
+func TestAClickOnALineOfTheHelpPressesItsKey(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.click("? help")
+	r.typeText("filter")
+	r.click("Filter the list")
+	r.typeText("scribe")
+	r.has("fleet 1/5")
+	r.keys("esc", "?")
+	r.typeText("other colours")
+	r.click("theme NAME")
+	r.has(":theme")
+}
+
+func TestTheRightButtonMarksARow(t *testing.T) {
+	r := newRig(t, 80, 24)
+	x, y := r.stands("scribe")
+	r.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseRight})
+	r.has("1 marked")
+	r.send(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseRight})
+	r.lacks("1 marked")
+}

@@ -58,7 +58,7 @@ func (r *recorder) mouse(msg tea.MouseMsg, now time.Time) {
 	word, at := "", msg.Mouse()
 	switch msg.(type) {
 	case tea.MouseClickMsg:
-		word = "click"
+		word = map[tea.MouseButton]string{tea.MouseLeft: "click", tea.MouseRight: "click right"}[at.Button]
 	case tea.MouseWheelMsg:
 		word = map[tea.MouseButton]string{tea.MouseWheelUp: "wheel up", tea.MouseWheelDown: "wheel down"}[at.Button]
 	}

@@ -111,18 +111,24 @@ func (m *Model) footer(c *screen.Canvas) {
 		return
 	}
 	var it pane.Item
+	marked := 0
 	if p := m.focused(); p != nil {
-		it = p.Selected(m.env())
-		if n := len(p.Marks()); n > 0 {
-			x = c.Text(x, y, screen.Marked, fmt.Sprintf(" %d marked ", n)) + 2
+		it, marked = p.Selected(m.env()), len(p.Marks())
+	}
+	if marked > 0 {
+		x = c.Text(x, y, screen.Marked, fmt.Sprintf(" %d marked ", marked)) + 2
+		for _, b := range m.opt.Keys.Bindings(m.scopes()) {
+			if b.Bulk && !m.opt.ReadOnly {
+				put(b.Keys[0].String(), b.Verb())
+			}
 		}
 	}
 	for _, h := range m.opt.Keys.Hints(m.scopes()) {
-		if h.Binding.Guard && !m.answerable() || m.opt.ReadOnly && m.changes(h.Binding) {
+		switch b := &h.Binding; {
+		case b.Guard && !m.answerable(), m.opt.ReadOnly && m.changes(*b), marked > 0 && b.Bulk,
+			b.Action == "show-engines" && !m.snap.Cluster.Shared, // a data file has none
+			b.Action == "mark-all" && marked == 0, b.Action == "undo" && len(m.undo) == 0:
 			continue
-		}
-		if h.Binding.Action == "show-engines" && !m.snap.Cluster.Shared {
-			continue // a data file has none
 		}
 		if text := m.hint(&h, &it); text != "" {
 			put(h.Key, text)

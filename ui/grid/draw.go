@@ -49,6 +49,10 @@ func (g *Grid) lay(n, w int) {
 // which it has its spare columns too.
 func (g *Grid) Want(h int) (least, all int) {
 	_, n := g.Sight(h)
+	if n == 0 {
+		w := gutter + term.Width(g.Empty)
+		return w, w
+	}
 	g.read(n, maxWant)
 	return gutter + g.whole(Spare), gutter + g.whole(math.MaxInt)
 }

@@ -53,6 +53,12 @@ func (b *Binding) What() string {
 	return b.Action
 }
 
+// Verb is what a line does, the word before what it does that to: stop of "agent stop {agent}".
+func (b *Binding) Verb() string {
+	before, _, _ := strings.Cut(b.Line, " {")
+	return before[strings.LastIndexByte(before, ' ')+1:]
+}
+
 // Label is the binding's keys for a person: "j, down".
 func (b *Binding) Label() string {
 	names := make([]string, len(b.Keys))

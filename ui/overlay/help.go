@@ -45,10 +45,18 @@ type Help struct {
 
 	input Input
 	view  viewport.Model
+	in    screen.Rect // where the entries were drawn
+	lines []string    // the first key of each line of them, "" for none
 }
 
-// Update scrolls, searches, or answers Close. Esc clears the search first.
+// Update scrolls, searches, answers Pick with the first key of the entry that was clicked
+// on, or Close. Esc clears the search first.
 func (h *Help) Update(msg tea.Msg) Action {
+	if click, is := msg.(tea.MouseClickMsg); is && click.Button == tea.MouseLeft && h.in.Contains(click.X, click.Y) {
+		if i := h.view.YOffset() + click.Y - h.in.Y; i < len(h.lines) && h.lines[i] != "" {
+			return Action{Kind: Pick, Text: h.lines[i]}
+		}
+	}
 	k, _ := msg.(tea.KeyPressMsg)
 	empty := h.input.Value() == ""
 	switch name := k.String(); {
@@ -114,7 +122,8 @@ func (h *Help) Draw(c *screen.Canvas) {
 	h.view.SetWidth(in.W)
 	h.view.SetHeight(max(in.H-2, 0))
 	h.view.SetContent(h.content(in.W, c.Glyphs().Ellipsis))
-	c.Widget(screen.Rect{X: in.X, Y: in.Y + 2, W: in.W, H: in.H - 2}, screen.Text, h.view.View())
+	h.in = screen.Rect{X: in.X, Y: in.Y + 2, W: in.W, H: in.H - 2}
+	c.Widget(h.in, screen.Text, h.view.View())
 	label := "search a key or a word: "
 	x := c.TextIn(in.X, in.Y, min(term.Width(label), in.W/2), screen.Dim, label)
 	h.input.Draw(c, x, in.Y, in.X+in.W-x)
@@ -123,6 +132,7 @@ func (h *Help) Draw(c *screen.Canvas) {
 // content is what was found, section by section, in lines of w cells.
 func (h *Help) content(w int, more string) string {
 	found, dim := h.found(), screen.Look(screen.Dim)
+	h.lines = h.lines[:0]
 	if len(found) == 0 {
 		return dim.Render(term.CutWith("no key and no command like this", w, more))
 	}
@@ -136,7 +146,13 @@ func (h *Help) content(w int, more string) string {
 			n = len(found)
 		}
 		var lines []key.Binding
+		h.lines = append(h.lines, "")
 		for _, e := range found[:n] {
+			first, _, _ := strings.Cut(e.Keys, ", ")
+			if e.Why != "" {
+				first = ""
+			}
+			h.lines = append(h.lines, first)
 			name := " " + term.CutWith(e.Keys, keys, more)
 			lines = append(lines, key.NewBinding(key.WithKeys(e.Keys), key.WithHelp(name+strings.Repeat(" ", 1+keys-term.Width(name)), e.about(w-keys-2, more))))
 		}

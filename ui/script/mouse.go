@@ -9,13 +9,17 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// click presses the left button of the mouse on a cell, or on the first that a pattern
-// finds.
+// click presses the left button of the mouse, or with right that one, on a cell or on the
+// first that a pattern finds.
 func (r *run) click(ts teller, args []string) {
+	button := tea.MouseLeft
+	if len(args) > 1 && args[0] == "right" {
+		button, args = tea.MouseRight, args[1:]
+	}
 	x, y := r.spot(ts, "click", args)
 	s := r.live(ts)
-	s.press(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft})
-	s.press(tea.MouseReleaseMsg{X: x, Y: y, Button: tea.MouseLeft})
+	s.press(tea.MouseClickMsg{X: x, Y: y, Button: button})
+	s.press(tea.MouseReleaseMsg{X: x, Y: y, Button: button})
 }
 
 // drag moves it from one cell to another, pressed.

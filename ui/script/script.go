@@ -7,7 +7,7 @@
 //	cockpit [WxH] [flags]    start the cockpit (80x24)
 //	key K…                   press keys: j, enter, ctrl+e, E
 //	type TEXT, paste TEXT    type or paste
-//	click CELL               the mouse on ROW,COL, from 1,1, or on what /re/ finds;
+//	click [right] CELL       the mouse on ROW,COL, from 1,1, or on what /re/ finds;
 //	                         also wheel up|down CELL, drag CELL CELL
 //	resize WxH               another size
 //	await [-t D] WHAT        wait (10s) for: screen /re/ · status /re/ ·
