@@ -105,7 +105,11 @@ func TestAClickOnALineOfTheHelpPressesItsKey(t *testing.T) {
 	r.click("Filter the list")
 	r.typeText("scribe")
 	r.has("fleet 1/5")
-	r.keys("esc", "?")
+	r.keys("esc", "3", "enter", "?")
+	r.typeText("Approve what")
+	r.click("Approve what")
+	r.has("search a key") // what it answers is out of sight
+	r.keys("esc", "esc", "?")
 	r.typeText("other colours")
 	r.click("theme NAME")
 	r.has(":theme")

@@ -21,6 +21,7 @@ type Entry struct {
 	Text    string
 	What    string // the command line or the action
 	Why     string // when set, it doesn't work now, and this is why
+	Guard   bool   // it answers something, which the help hides: no click does it
 }
 
 // Entries are the help for bindings in force (keymap.Bindings), with the scope
@@ -28,7 +29,7 @@ type Entry struct {
 func Entries(binds []keymap.Binding, why func(keymap.Binding) string) []Entry {
 	out := make([]Entry, 0, len(binds))
 	for _, b := range binds {
-		e := Entry{Section: b.Scope, Keys: b.Label(), Text: b.Help, What: b.What()}
+		e := Entry{Section: b.Scope, Keys: b.Label(), Text: b.Help, What: b.What(), Guard: b.Guard}
 		if why != nil {
 			e.Why = why(b)
 		}
@@ -149,7 +150,7 @@ func (h *Help) content(w int, more string) string {
 		h.lines = append(h.lines, "")
 		for _, e := range found[:n] {
 			first, _, _ := strings.Cut(e.Keys, ", ")
-			if e.Why != "" {
+			if e.Why != "" || e.Guard {
 				first = ""
 			}
 			h.lines = append(h.lines, first)
