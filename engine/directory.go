@@ -1,6 +1,10 @@
 package engine
 
-import "swarmdeck/engine/bus"
+import (
+	"slices"
+
+	"swarmdeck/engine/bus"
+)
 
 // directory is who can send and receive messages: the members of all its
 // parts.
@@ -15,22 +19,12 @@ type party interface {
 var _ party = directory{}
 
 func (d directory) Known(tenant, id string) bool {
-	for _, p := range d {
-		if p.Known(tenant, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d, func(p party) bool { return p.Known(tenant, id) })
 }
 
 // Elsewhere reports whether another tenant has somebody of this name.
 func (d directory) Elsewhere(tenant, id string) bool {
-	for _, p := range d {
-		if p.Elsewhere(tenant, id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d, func(p party) bool { return p.Elsewhere(tenant, id) })
 }
 
 func (d directory) All(tenant string) []string {

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
@@ -94,12 +95,7 @@ func (pe *peer) othersWork(a *agent) bool {
 		}
 	}
 	pe.mu.Unlock()
-	for _, s := range others {
-		if s.turn.Load() != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(others, func(s *session) bool { return s.turn.Load() != nil })
 }
 
 // isFrozen reports whether the process stands still, not counting a pause of

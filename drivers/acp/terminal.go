@@ -3,6 +3,8 @@ package acp
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -286,10 +288,7 @@ func (ts *terminals) endOf(t *turn) {
 // each applies a change to every command that runs.
 func (ts *terminals) each(ctx context.Context, act func(keeper.Process, context.Context) error) error {
 	ts.mu.Lock()
-	var list []*terminal
-	for _, term := range ts.open {
-		list = append(list, term)
-	}
+	list := slices.Collect(maps.Values(ts.open))
 	ts.mu.Unlock()
 	for _, term := range list {
 		select {

@@ -105,10 +105,7 @@ func (r *Runner) Start(ctx context.Context, call skill.Call) (swarm.Work, error)
 }
 
 func names() []string {
-	var list []string
-	for _, s := range Definitions() {
-		list = append(list, s.Runner.Name)
-	}
+	list := core.Map(Definitions(), func(s skill.Skill) string { return s.Runner.Name })
 	slices.Sort(list)
 	return list
 }

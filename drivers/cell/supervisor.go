@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -107,12 +108,7 @@ func NewSupervisor(opt Options) (*Supervisor, error) {
 }
 
 func (s *Supervisor) without(layer string) bool {
-	for _, l := range s.opt.Without {
-		if l == layer {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.opt.Without, layer)
 }
 
 var (

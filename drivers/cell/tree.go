@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -54,12 +56,7 @@ func (p *Process) Census() Census {
 func (p *Process) Prune(keep func(pid int, start uint64) bool, grace time.Duration) {
 	began, first := time.Now(), true
 	for none := 0; none < 2 && time.Since(began) < killPatience; {
-		var extra []proc
-		for _, q := range p.left() {
-			if q.PID != p.pid && !keep(q.PID, q.Start) {
-				extra = append(extra, q)
-			}
-		}
+		extra := core.Where(p.left(), func(q proc) bool { return q.PID != p.pid && !keep(q.PID, q.Start) })
 		if len(extra) == 0 {
 			none++
 			continue

@@ -178,12 +178,7 @@ func (tr *trial) now() fleet.Health {
 func (tr *trial) was(from int, status fleet.AgentStatus) bool {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
-	for _, h := range tr.health[from:] {
-		if h.Status == status {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tr.health[from:], func(h fleet.Health) bool { return h.Status == status })
 }
 
 func (tr *trial) reports() int {

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
 )
 
 // attend keeps a stream to the run's keeper until it is over.
@@ -120,12 +121,7 @@ func (p *Process) send(c *wire.Conn, end <-chan struct{}) {
 	p.mu.Unlock()
 	for {
 		p.mu.Lock()
-		var todo []wire.Item
-		for _, i := range p.items {
-			if i.Seq > last {
-				todo = append(todo, i)
-			}
-		}
+		todo := core.Where(p.items, func(i wire.Item) bool { return i.Seq > last })
 		seen := p.seen
 		over := p.isOver
 		p.mu.Unlock()

@@ -108,10 +108,7 @@ func checkArgs(params []param, raw core.Raw) (core.Raw, error) {
 		}
 	}
 	for name := range given {
-		var known []string
-		for _, p := range params {
-			known = append(known, p.name)
-		}
+		known := core.Map(params, func(p param) string { return p.name })
 		name = clean(clip(name))
 		return nil, core.Errorf(core.InvalidInput, "%s: unknown field; allowed: %s", name, strings.Join(known, ", ")).With("field", name)
 	}

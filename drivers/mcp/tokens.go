@@ -155,10 +155,7 @@ func (t *Tokens) find(token string) (id Identity, ok bool) {
 func (t *Tokens) Tenants() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	var all []string
-	for _, k := range t.known {
-		all = append(all, k.id.Tenant)
-	}
+	all := core.Map(t.known, func(k knownToken) string { return k.id.Tenant })
 	slices.Sort(all)
 	return slices.Compact(all)
 }

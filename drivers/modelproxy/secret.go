@@ -79,12 +79,9 @@ func secretName(name string) bool {
 	case "prompt-cache-key": // names a conversation
 		return false
 	}
-	for _, end := range []string{"token", "secret", "password", "-key"} {
-		if strings.HasSuffix(name, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"token", "secret", "password", "-key"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
 }
 
 // blot removes credentials from what is kept.

@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -125,12 +126,7 @@ func (l *life) at(when time.Time) int {
 
 // ran reports whether any attempt had begun at a time.
 func (l *life) ran(when time.Time) bool {
-	for _, t := range l.tries {
-		if !t.began.IsZero() && !t.began.After(when) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.tries, func(t try) bool { return !t.began.IsZero() && !t.began.After(when) })
 }
 
 // above is the parent's span of a task: what asked for it.

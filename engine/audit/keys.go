@@ -209,9 +209,6 @@ func (l *Ledger) KeyFault(ctx context.Context, tenant string, s *Sealer) error {
 		return err
 	}
 	_, found := keysOf(tenant, named)
-	var faults []error
-	for _, f := range found {
-		faults = append(faults, f.err)
-	}
+	faults := core.Map(found, func(f keyFault) error { return f.err })
 	return errors.Join(faults...)
 }

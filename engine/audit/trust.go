@@ -96,10 +96,7 @@ func Signers(tx store.Tx) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []string
-	for _, v := range signersOf(tx.Tenant(), named).valid {
-		all = append(all, publicIn(v))
-	}
+	all := core.Map(signersOf(tx.Tenant(), named).valid, publicIn)
 	return all, nil
 }
 

@@ -138,10 +138,7 @@ func (f *facts) evaluate(text string) (verdict, error) {
 	if err != nil {
 		v.why = fmt.Sprintf("the check %s can't be decided: %v", text, err)
 	} else if len(v.measures) > 0 {
-		var all []string
-		for _, m := range v.measures {
-			all = append(all, fmt.Sprintf("%s = %s", m.Name, core.MustEncode(m.Value)))
-		}
+		all := core.Map(v.measures, func(m Measure) string { return fmt.Sprintf("%s = %s", m.Name, core.MustEncode(m.Value)) })
 		v.why += ": " + strings.Join(all, ", ")
 	}
 	return v, nil

@@ -87,10 +87,7 @@ func (g *goal) read() error {
 	}
 	at := slices.IndexFunc(tokens, func(t token) bool { g.part = templateOf(t.raw); return g.part != nil })
 	if at < 0 {
-		var known []string
-		for _, p := range goalWording().templates {
-			known = append(known, p.name())
-		}
+		known := core.Map(goalWording().templates, func(p template) string { return p.name() })
 		return g.refused([]string{"what is to be made"}, "missing: what is to be made; known are %s; --agent NAME asks an agent about anything else", strings.Join(known, ", "))
 	}
 	tokens[at] = token{raw: ","}
@@ -268,10 +265,7 @@ func (p *template) forms() (all []string) {
 }
 
 func rawOf(tokens []token) string {
-	var all []string
-	for _, t := range tokens {
-		all = append(all, t.raw)
-	}
+	all := core.Map(tokens, func(t token) string { return t.raw })
 	return strings.Join(all, " ")
 }
 

@@ -179,10 +179,7 @@ func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, 
 	if err != nil {
 		return nil, err
 	}
-	var all []Scenario
-	for _, name := range slices.Sorted(maps.Keys(builtin)) {
-		all = append(all, builtin[name])
-	}
+	all := core.Map(slices.Sorted(maps.Keys(builtin)), func(name string) Scenario { return builtin[name] })
 	own, err := record.Values(c.kinds.scenario.List(ctx, tenant))
 	return append(all, own...), explain("list the scenarios", err)
 }

@@ -45,12 +45,7 @@ func (s *workflows) number(ctx context.Context, by core.Caller, id string) (uint
 // that was shut down comes a new one of the same role, in the same workspace.
 func (c *Controller) RetryWorkflow(ctx context.Context, by core.Caller, id, task string) (Workflow, error) {
 	return c.work.change(ctx, by, id, "cad.workflow.retried", func(tx *audit.Tx, w *Workflow, all []*TaskAssignment) error {
-		var failed []*TaskAssignment
-		for _, a := range all {
-			if a.Status == Failed && (task == "" || a.TaskID == task) {
-				failed = append(failed, a)
-			}
-		}
+		failed := core.Where(all, func(a *TaskAssignment) bool { return a.Status == Failed && (task == "" || a.TaskID == task) })
 		if len(failed) == 0 {
 			return nothingToRetry(w, all, task)
 		}

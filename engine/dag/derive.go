@@ -109,12 +109,7 @@ func (d *deriver) produces(t NodeType, id string) {
 func (d *deriver) consumes(t NodeType, id string) { d.add(EventConsumes, d.self, NodeRef{t, id}) }
 
 func (d *deriver) states(ref NodeRef) bool {
-	for _, n := range d.e.Nodes {
-		if n.Ref() == ref {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.e.Nodes, func(n Node) bool { return n.Ref() == ref })
 }
 
 func event(r EventRef) NodeRef { return NodeRef{TypeEvent, r.EventID} }

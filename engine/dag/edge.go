@@ -87,11 +87,7 @@ func relations() []relation {
 
 // EdgeTypes are all types in the model's order.
 func EdgeTypes() []EdgeType {
-	var all []EdgeType
-	for _, r := range relations() {
-		all = append(all, r.typ)
-	}
-	return all
+	return core.Map(relations(), func(r relation) EdgeType { return r.typ })
 }
 
 // Edge is a typed relation between two nodes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,12 +90,9 @@ func Caught(fn func() error) (err error) {
 // WholeEngine reports an error that no tenant is the cause of: the store is
 // closed, can't be used or written, or has another owner.
 func WholeEngine(err error) bool {
-	for _, all := range []error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced} {
-		if errors.Is(err, all) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{store.ErrClosed, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced}, func(all error) bool {
+		return errors.Is(err, all)
+	})
 }
 
 // Tenants runs fn for each tenant, as the start of a service does. What fails is

@@ -28,10 +28,7 @@ func ParseSelector(field, text string) (Selector, error) {
 
 // String is what ParseSelector reads, in one order.
 func (s Selector) String() string {
-	var terms []string
-	for _, k := range slices.Sorted(maps.Keys(s)) {
-		terms = append(terms, k+"="+s[k])
-	}
+	terms := core.Map(slices.Sorted(maps.Keys(s)), func(k string) string { return k + "=" + s[k] })
 	return strings.Join(terms, ",")
 }
 

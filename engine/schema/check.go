@@ -222,10 +222,7 @@ func leaf(e *jsonschema.ValidationError) []Violation {
 	case *kind.Type:
 		return []Violation{{e.InstanceLocation, "want " + strings.Join(k.Want, " or ") + ", got " + k.Got}}
 	case *kind.Enum:
-		var allowed []string
-		for _, v := range k.Want {
-			allowed = append(allowed, shown(v))
-		}
+		allowed := core.Map(k.Want, shown)
 		return bad(shown(k.Got), core.ClipTo(strings.Join(allowed, ", "), 400))
 	case *kind.Const:
 		return bad(shown(k.Got), shown(k.Want))

@@ -26,10 +26,7 @@ type stepArgs struct {
 func (r *run) ask(ctx context.Context, k *Skill, params core.Raw, place string) (_ core.Raw, files []judge.File, no *failure, err error) {
 	t := &r.job.Task
 	args := stepArgs{k.Ref(), params, r.agent, place, []planned{{Skill: k.Ref(), Digest: k.Digest, Effects: k.Effects, Runner: k.Runner}}}
-	var effects []string
-	for _, e := range k.Effects {
-		effects = append(effects, string(e))
-	}
+	effects := core.Map(k.Effects, func(e Effect) string { return string(e) })
 	r.stand.change(func() { r.stand.asking = true })
 	defer r.stand.change(func() { r.stand.asking = false })
 	reply, err := r.s.opt.Judge.Request(ctx, judge.Request{

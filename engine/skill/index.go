@@ -223,13 +223,9 @@ func (x *index) pathText(path []*Skill) string {
 // them, as far as no other version would do in their place.
 func (x *index) needing(gone []*Skill) []*Skill {
 	next := x.without(gone)
-	var all []*Skill
-	for _, s := range next.all() {
-		if slices.ContainsFunc(edges(s), func(e edge) bool { return next.find(e.ref) == nil && x.find(e.ref) != nil }) {
-			all = append(all, s)
-		}
-	}
-	return all
+	return core.Where(next.all(), func(s *Skill) bool {
+		return slices.ContainsFunc(edges(s), func(e edge) bool { return next.find(e.ref) == nil && x.find(e.ref) != nil })
+	})
 }
 
 var (

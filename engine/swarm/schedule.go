@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -368,15 +369,10 @@ func ignoreLate(err error) error {
 
 // broken reports an error of the store, not of what was asked of it.
 func broken(err error) bool {
-	for _, e := range []error{
+	return slices.ContainsFunc([]error{
 		store.ErrClosed, store.ErrFull, store.ErrUnusable, store.ErrReadOnly, store.ErrFenced, store.ErrNoTenant,
 		context.Canceled, context.DeadlineExceeded,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // Queued counts the tasks that are ready for an agent in a session, up to most.

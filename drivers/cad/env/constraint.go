@@ -38,10 +38,7 @@ type applyConstraint struct {
 
 func (p applyConstraint) check() error {
 	if !slices.Contains(sketch.Types(), sketch.Type(p.ConstraintType)) {
-		var all []string
-		for _, t := range sketch.Types() {
-			all = append(all, string(t))
-		}
+		all := core.Map(sketch.Types(), func(t sketch.Type) string { return string(t) })
 		return Invalid("constraint_type", p.ConstraintType, strings.Join(all, ", "))
 	}
 	if len(p.EntityIDs) < 1 || len(p.EntityIDs) > 3 {

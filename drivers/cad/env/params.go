@@ -110,10 +110,7 @@ func decodeParams(params core.Raw, known []field, into, common reflect.Value, la
 			}
 		}
 	}
-	var allowed []string
-	for _, f := range slices.Concat(known, commonFields) {
-		allowed = append(allowed, f.name)
-	}
+	allowed := core.Map(slices.Concat(known, commonFields), func(f field) string { return f.name })
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		suggestion := "allowed: " + strings.Join(allowed, ", ")
 		if near := nearest(name, allowed); near != "" {
@@ -148,10 +145,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Slice, reflect.Array:
 		return fmt.Sprintf("a list, each of it %s", wanted(t.Elem()))
 	}
-	var names []string
-	for _, f := range fields(t) {
-		names = append(names, f.name)
-	}
+	names := core.Map(fields(t), func(f field) string { return f.name })
 	return "an object of " + strings.Join(names, ", ")
 }
 

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
 )
 
 // inPlane is how far from a plane something may lie and still be in it, in mm.
@@ -149,19 +150,13 @@ func (c *call) profile(field string, ids []string) (profile.Shape, Plane, error)
 	}
 	var shape profile.Shape
 	if points > 0 {
-		var corners []profile.Point
-		for _, p := range curves {
-			corners = append(corners, plane.flat(p.at))
-		}
+		corners := core.Map(curves, func(p curve) profile.Point { return plane.flat(p.at) })
 		if len(corners) < 3 {
 			return shape, plane, Refuse(InvalidGeometry, field, len(corners), "fewer than 3 points enclose no area", "give 3 points or more")
 		}
 		shape, err = profile.Polygon(corners...)
 	} else {
-		var segments []profile.Segment
-		for _, s := range curves {
-			segments = append(segments, plane.segment(s))
-		}
+		segments := core.Map(curves, plane.segment)
 		shape, err = profile.New(segments...)
 	}
 	err = Refused(err, InvalidGeometry)

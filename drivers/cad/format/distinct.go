@@ -127,10 +127,7 @@ func surfacesOf(parts []Part) ([]*mesh.Mesh, error) {
 	if err := check(parts); err != nil {
 		return nil, err
 	}
-	var all []*mesh.Mesh
-	for _, p := range parts {
-		all = append(all, p.Mesh)
-	}
+	all := core.Map(parts, func(p Part) *mesh.Mesh { return p.Mesh })
 	out, err := distinct(all...)
 	if err != nil {
 		return nil, fmt.Errorf("STL: %w", err)

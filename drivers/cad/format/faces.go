@@ -147,12 +147,7 @@ func straighten(m *mesh.Mesh, all []face) {
 	})
 	for i := range all {
 		for j, l := range all[i].loops {
-			var kept []uint32
-			for _, v := range l {
-				if !drop[v] {
-					kept = append(kept, v)
-				}
-			}
+			kept := core.Where(l, func(v uint32) bool { return !drop[v] })
 			all[i].loops[j] = kept
 		}
 	}

@@ -92,12 +92,9 @@ func WriteSVG(w io.Writer, parts []Part, view View) error {
 			if hidden {
 				style = ` stroke-width="0.18" stroke-dasharray="1.5 1"`
 			}
-			var edges []mesh.Edge
-			for _, e := range drawn {
-				if (front[e] || front[e.Back()]) != hidden && place[e.From] != place[e.To] {
-					edges = append(edges, e)
-				}
-			}
+			edges := core.Where(drawn, func(e mesh.Edge) bool {
+				return (front[e] || front[e.Back()]) != hidden && place[e.From] != place[e.To]
+			})
 			if len(edges) == 0 {
 				continue
 			}

@@ -30,10 +30,7 @@ func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o en
 		return env.Unsupported("format", o.Format, env.OCCT, "")
 	}
 	if o.Format == "STL" && len(parts) > 1 { // which can't keep parts apart: what they are together
-		var hashes []string
-		for _, p := range parts {
-			hashes = append(hashes, p.Hash)
-		}
+		hashes := core.Map(parts, func(p env.Part) string { return p.Hash })
 		m, deflection, err := k.facets(ctx, hashes, o.Deflection, o.Angle)
 		if err != nil {
 			return err
@@ -73,10 +70,7 @@ func (k *Kernel) exportExact(ctx context.Context, w io.Writer, parts []env.Part,
 		Name string `json:"name"`
 		Hash string `json:"hash"`
 	}
-	var all []part
-	for _, p := range parts {
-		all = append(all, part(p))
-	}
+	all := core.Map(parts, func(p env.Part) part { return part(p) })
 	path := filepath.Join(at, "file."+strings.ToLower(o.Format))
 	if err := k.call(ctx, "export", map[string]any{"file": path, "format": o.Format, "schema": o.Schema, "parts": all}, nil); err != nil {
 		return err

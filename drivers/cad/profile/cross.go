@@ -65,13 +65,7 @@ func meetings(a, b Segment) []Point {
 	default:
 		candidates = circleCircle(a, b)
 	}
-	var out []Point
-	for _, p := range candidates {
-		if a.passes(p) && b.passes(p) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return core.Where(candidates, func(p Point) bool { return a.passes(p) && b.passes(p) })
 }
 
 // passes says whether a point of the segment's line or circle lies on it.

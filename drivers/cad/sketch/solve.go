@@ -113,12 +113,9 @@ func (s *Sketch) sound(values []float64) bool {
 			return false
 		}
 	}
-	for _, e := range s.entities {
-		if (e.kind == Circle || e.kind == Arc) && values[e.radius] <= 1e-9 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.entities, func(e entity) bool {
+		return (e.kind == Circle || e.kind == Arc) && values[e.radius] <= 1e-9
+	})
 }
 
 // scale is the size of the sketch and of its dimensions: residuals in mm are

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -183,10 +184,7 @@ func (w *writer) commit(branch string, at int64, text string, merges []int, file
 
 // finish joins all branches: their segments and the manifest.
 func (w *writer) finish() error {
-	var tips []int
-	for _, tip := range w.tips {
-		tips = append(tips, tip)
-	}
+	tips := slices.Collect(maps.Values(w.tips))
 	slices.Sort(tips)
 	m := w.tally.Manifest()
 	data, err := manifest(m)

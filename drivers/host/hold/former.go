@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -28,10 +29,7 @@ type former struct {
 // next one is to know. The caller holds order.
 func (k *holder) succeed(lost time.Duration) {
 	k.mu.Lock()
-	var list []*run
-	for _, r := range k.runs {
-		list = append(list, r)
-	}
+	list := slices.Collect(maps.Values(k.runs))
 	k.mu.Unlock()
 	var all sync.WaitGroup
 	for _, r := range list {

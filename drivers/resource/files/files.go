@@ -327,10 +327,7 @@ func taken(r receipt) resource.Taken {
 func some(paths []string) string {
 	const most = 5
 	slices.Sort(paths)
-	var shown []string
-	for _, path := range paths[:min(len(paths), most)] {
-		shown = append(shown, core.Clip(Printable(path)))
-	}
+	shown := core.Map(paths[:min(len(paths), most)], func(path string) string { return core.Clip(Printable(path)) })
 	if len(paths) > most {
 		shown = append(shown, "…")
 	}
