@@ -137,9 +137,16 @@ func textPart(v core.Raw) (fleet.ModelPart, bool) {
 
 // talk gathers a conversation. What one side says in a row is one message, and
 // texts in a row are one text: APIs cut them differently on the way in and out.
+// Results of tools, which a user's message may bring along, are a message of theirs
+// before it.
 type talk struct{ all []fleet.ModelMessage }
 
 func (t *talk) say(role string, parts ...fleet.ModelPart) {
+	isResult := func(p fleet.ModelPart) bool { return p.Type == "tool_result" }
+	if role != "tool" {
+		t.say("tool", core.Where(parts, isResult)...)
+		parts = slices.DeleteFunc(parts, isResult)
+	}
 	if len(parts) == 0 {
 		return
 	}

@@ -69,6 +69,16 @@ func (geminiContent) part(raw core.Raw) (fleet.ModelPart, bool) {
 	return fleet.ModelPart{}, false
 }
 
+// parts are those that say something.
+func (c geminiContent) parts() (all []fleet.ModelPart) {
+	for _, raw := range c.Parts {
+		if p, ok := c.part(raw); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 func askGemini(path string, body []byte) (fleet.ModelCall, error) {
 	var in struct {
 		System   geminiContent   `json:"systemInstruction"`
@@ -84,20 +94,7 @@ func askGemini(path string, body []byte) (fleet.ModelCall, error) {
 		if i == 0 {
 			role = "system"
 		}
-		var results, others []fleet.ModelPart
-		for _, raw := range c.Parts {
-			p, ok := c.part(raw)
-			if !ok {
-				continue
-			}
-			if p.Type == "tool_result" {
-				results = append(results, p)
-			} else {
-				others = append(others, p)
-			}
-		}
-		t.say("tool", results...)
-		t.say(role, others...)
+		t.say(role, c.parts()...)
 	}
 	return fleet.ModelCall{
 		Name: modelIn(path), Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "systemInstruction", "contents", "tools"),
@@ -152,21 +149,18 @@ func geminiWhole(a *answer, data []byte) {
 		if c.Index != 0 {
 			continue
 		}
-		for _, raw := range c.Content.Parts {
-			p, ok := c.Content.part(raw)
-			switch {
-			case !ok:
-			case p.Type == "tool_use":
+		for _, p := range c.Content.parts() {
+			if p.Type == "tool_use" {
 				a.use(strconv.Itoa(len(a.parts)), p.ID, p.Name, string(p.Input))
-			default:
-				key := ""
-				if n := len(a.parts); n > 0 && (a.parts[n-1].kind == "tool_use" || a.parts[n-1].kind == "image_url") {
-					key = strconv.Itoa(n) // what comes after a call or an image is another part
-				} else if n > 0 {
-					key = a.parts[n-1].key
-				}
-				a.say(p.Type, key, p.Text+p.URL)
+				continue
 			}
+			key := ""
+			if n := len(a.parts); n > 0 && (a.parts[n-1].kind == "tool_use" || a.parts[n-1].kind == "image_url") {
+				key = strconv.Itoa(n) // what comes after a call or an image is another part
+			} else if n > 0 {
+				key = a.parts[n-1].key
+			}
+			a.say(p.Type, key, p.Text+p.URL)
 		}
 		if c.Finish != "" {
 			a.finish = c.Finish

@@ -68,17 +68,7 @@ func askMessages(_ string, body []byte) (fleet.ModelCall, error) {
 	var t talk
 	t.say("system", content(in.System, messagesPart)...)
 	for _, m := range in.Messages {
-		role := roleOf(m.Role)
-		var results, others []fleet.ModelPart
-		for _, p := range content(m.Content, messagesPart) {
-			if p.Type == "tool_result" {
-				results = append(results, p)
-			} else {
-				others = append(others, p)
-			}
-		}
-		t.say("tool", results...) // a user's message brings them along
-		t.say(role, others...)
+		t.say(roleOf(m.Role), content(m.Content, messagesPart)...)
 	}
 	return fleet.ModelCall{Name: in.Model, Messages: t.messages(), Tools: in.Tools, Params: settings(body, "model", "system", "messages", "tools")}, nil
 }

@@ -193,15 +193,20 @@ func alone(about func(center [3]float64) (curve, error)) error {
 }
 
 func (c *call) createCircle(p createCircle) (any, error) {
-	center, err := c.where("center", p.Center)
+	return c.addAbout(p.EntityID, p.Center, p.about)
+}
+
+// addAbout makes an entity of a curve about a centre.
+func (c *call) addAbout(id string, center Place, about func(center [3]float64) (curve, error)) (any, error) {
+	at, err := c.where("center", center)
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.about(center)
+	of, err := about(at)
 	if err != nil {
 		return nil, err
 	}
-	return c.addCurve(p.EntityID, out)
+	return c.addCurve(id, of)
 }
 
 type createArc struct {
@@ -221,17 +226,7 @@ func (p createArc) about(center [3]float64) (curve, error) {
 
 func (p createArc) check() error { return alone(p.about) }
 
-func (c *call) createArc(p createArc) (any, error) {
-	center, err := c.where("center", p.Center)
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.about(center)
-	if err != nil {
-		return nil, err
-	}
-	return c.addCurve(p.EntityID, out)
-}
+func (c *call) createArc(p createArc) (any, error) { return c.addAbout(p.EntityID, p.Center, p.about) }
 
 type queryEntity struct {
 	EntityID string `json:"entity_id" need:""`

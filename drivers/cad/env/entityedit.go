@@ -2,6 +2,7 @@ package env
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"swarmdeck/drivers/cad/sketch"
@@ -84,24 +85,16 @@ func (c *call) resettled(id string, to curve) ([]model.Entity, error) {
 	return d.moved()
 }
 
+// has are the params of a curve's definition.
+var has = map[model.EntityType][]string{
+	model.Point: {"coordinates"}, model.Line: {"start", "end"}, model.Circle: {"center", "radius", "normal"},
+	model.Arc: {"center", "radius", "normal", "start_angle", "end_angle"},
+}
+
 // change sets what was given, each for the types that have it.
 func (c *call) change(to *curve, p updateEntity) error {
-	isArc, isRound := to.kind == model.Arc, to.kind == model.Arc || to.kind == model.Circle
-	for _, f := range []struct {
-		name  string
-		given bool
-		fits  bool
-	}{
-		{"coordinates", p.Coordinates != nil, to.kind == model.Point},
-		{"start", p.Start != nil, to.kind == model.Line},
-		{"end", p.End != nil, to.kind == model.Line},
-		{"center", p.Center != nil, isRound},
-		{"radius", p.Radius != nil, isRound},
-		{"start_angle", p.StartAngle != nil, isArc},
-		{"end_angle", p.EndAngle != nil, isArc},
-		{"normal", p.Normal != nil, isRound},
-	} {
-		if f.given && !f.fits {
+	for _, f := range fields(reflect.TypeOf(p)) {
+		if !f.required && !reflect.ValueOf(p).FieldByIndex(f.index).IsNil() && !slices.Contains(has[to.kind], f.name) {
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("a %s has no %s", to.kind, f.name), "leave it out")
 		}
 	}

@@ -61,13 +61,21 @@ type field struct {
 
 // fields reads the params of a method off the struct that holds them: the json
 // tag names a param, the tag need:"" marks one that must be given, and the tag is
-// says more of it than its type.
+// says more of it than its type. Those of a member without a name are its own.
 func fields(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
 		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
+			for _, inner := range fields(f.Type) {
+				inner.index = append(slices.Clone(f.Index), inner.index...)
+				out = append(out, inner)
+			}
+			continue
+		}
 		_, required := f.Tag.Lookup("need")
-		out = append(out, field{name: f.Tag.Get("json"), index: f.Index, required: required, is: f.Tag.Get("is")})
+		out = append(out, field{name: name, index: f.Index, required: required, is: f.Tag.Get("is")})
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package env
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -37,27 +38,16 @@ func (p primitive) check() error {
 	if !known {
 		return Invalid("primitive_type", p.Type, "box, cylinder, sphere or cone")
 	}
-	for _, f := range []struct {
-		name  string
-		given bool
-	}{
-		{"width", p.Width != nil},
-		{"depth", p.Depth != nil},
-		{"height", p.Height != nil},
-		{"position", p.Position != nil},
-		{"radius", p.Radius != nil},
-		{"radius1", p.Radius1 != nil},
-		{"radius2", p.Radius2 != nil},
-		{"axis_point", p.AxisPoint != nil},
-		{"axis_direction", p.Axis != nil},
-		{"center", p.Center != nil},
-		{"tolerance", p.Tolerance != nil},
-	} {
+	for _, f := range fields(reflect.TypeOf(p)) {
+		if f.name == "entity_id" || f.required {
+			continue
+		}
+		given := !reflect.ValueOf(p).FieldByIndex(f.index).IsNil()
 		needed := slices.Contains(takes[0], f.name)
 		switch {
-		case needed && !f.given:
+		case needed && !given:
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("%s is missing", f.name), fmt.Sprintf("a %s needs %v", p.Type, takes[0]))
-		case f.given && !needed && !slices.Contains(takes[1], f.name):
+		case given && !needed && !slices.Contains(takes[1], f.name):
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("a %s has no %s", p.Type, f.name), fmt.Sprintf("it takes %v and %v", takes[0], takes[1]))
 		}
 	}

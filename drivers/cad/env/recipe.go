@@ -20,8 +20,6 @@ type Recipe interface {
 	Op() string
 	// check refuses what no kernel shall be asked, with an *Error.
 	check() error
-	// inputs is the least and the greatest number of input shapes.
-	inputs() (least, most int)
 }
 
 // MaxInputs bounds the shapes that one boolean takes, and the copies of a
@@ -129,19 +127,19 @@ type (
 	}
 	// Fillet rounds edges: those nearest to each of the points, or all.
 	Fillet struct {
-		Radius float64      `json:"radius"`
-		Edges  [][3]float64 `json:"edges,omitzero"`
+		Radius float64      `json:"radius" need:"" is:"mm, above 0"`
+		Edges  [][3]float64 `json:"edges,omitzero" is:"places; the edge nearest to each"`
 	}
 	// Chamfer cuts edges at 45°: those nearest to each of the points, or all.
 	Chamfer struct {
-		Distance float64      `json:"distance"`
-		Edges    [][3]float64 `json:"edges,omitzero"`
+		Distance float64      `json:"distance" need:"" is:"mm, above 0"`
+		Edges    [][3]float64 `json:"edges,omitzero" is:"places; the edge nearest to each"`
 	}
 	// Shell hollows a solid out, leaving walls inside its surface. The faces
 	// nearest to each of the points are left open.
 	Shell struct {
-		Thickness float64      `json:"thickness"`
-		OpenFaces [][3]float64 `json:"open_faces,omitzero"`
+		Thickness float64      `json:"thickness" need:"" is:"mm, above 0"`
+		OpenFaces [][3]float64 `json:"open_faces,omitzero" is:"places; the face nearest to each"`
 	}
 	// Import is one solid of a file; the shape's blob holds what the kernel that
 	// read it made of it.
@@ -199,7 +197,7 @@ func DecodeRecipe(s model.Shape) (Recipe, error) {
 	} else if len(s.Params) > 0 && string(s.Params) != "{}" && string(s.Params) != "null" {
 		return nil, Invalid("params", s.Params, "none for "+s.Op)
 	}
-	least, most := r.inputs()
+	least, most := inputs(r)
 	switch {
 	case len(s.Inputs) < least || len(s.Inputs) > most:
 		return nil, Invalid("inputs", len(s.Inputs), fmt.Sprintf("%d to %d shapes for %s", least, most, s.Op))

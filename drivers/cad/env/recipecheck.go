@@ -8,21 +8,16 @@ import (
 	"swarmdeck/engine/cad/mesh"
 )
 
-func (*Extrude) inputs() (int, int)   { return 0, 0 }
-func (*Revolve) inputs() (int, int)   { return 0, 0 }
-func (*Box) inputs() (int, int)       { return 0, 0 }
-func (*Cylinder) inputs() (int, int)  { return 0, 0 }
-func (*Sphere) inputs() (int, int)    { return 0, 0 }
-func (*Cone) inputs() (int, int)      { return 0, 0 }
-func (*Boolean) inputs() (int, int)   { return 2, MaxInputs }
-func (*Linear) inputs() (int, int)    { return 1, 1 }
-func (*Circular) inputs() (int, int)  { return 1, 1 }
-func (*Mirror) inputs() (int, int)    { return 1, 1 }
-func (*Transform) inputs() (int, int) { return 1, 1 }
-func (*Fillet) inputs() (int, int)    { return 1, 1 }
-func (*Chamfer) inputs() (int, int)   { return 1, 1 }
-func (*Shell) inputs() (int, int)     { return 1, 1 }
-func (*Import) inputs() (int, int)    { return 0, 0 }
+// inputs is the least and the greatest number of shapes that a recipe works on.
+func inputs(r Recipe) (least, most int) {
+	switch r.(type) {
+	case *Boolean:
+		return 2, MaxInputs
+	case *Linear, *Circular, *Mirror, *Transform, *Fillet, *Chamfer, *Shell:
+		return 1, 1
+	}
+	return 0, 0
+}
 
 // first is the first refusal of several.
 func first(errs ...*Error) error {

@@ -88,10 +88,6 @@ func short(t reflect.Type) string {
 	case reflect.Slice, reflect.Array:
 		return "list of " + short(t.Elem())
 	}
-	var names []string
-	for _, f := range fields(t) {
-		name, _, _ := strings.Cut(f.name, ",")
-		names = append(names, name)
-	}
+	names := core.Map(fields(t), func(f field) string { return f.name })
 	return "{" + strings.Join(names, ", ") + "}"
 }

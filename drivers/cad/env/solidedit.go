@@ -104,12 +104,25 @@ func (c *call) mirror(p mirror) (any, error) {
 	})
 }
 
-// solidChange is what operations on one solid have in common: it keeps its id,
-// unless the result is given another or the solid is to be kept.
+// solidChange are the params that operations on one solid have in common: it keeps
+// its id, unless the result is given another or the solid is to be kept.
 type solidChange struct {
-	EntityID, Base string
-	KeepInputs     bool
+	EntityID   string `json:"entity_id"` // the solid; with base_entity_id, the result's
+	Base       string `json:"base_entity_id"`
+	KeepInputs bool   `json:"keep_inputs"`
 }
+
+// edited are the params of an operation that a recipe says all else of.
+type edited[R any] struct {
+	solidChange
+	Recipe R
+}
+
+func (p edited[R]) recipe() Recipe { return any(&p.Recipe).(Recipe) }
+func (p edited[R]) check() error   { return p.recipe().check() }
+
+// edit makes a solid another one: by a fillet, a chamfer or a shell.
+func edit[R any](c *call, p edited[R]) (any, error) { return c.changed(p.solidChange, p.recipe()) }
 
 func (c *call) changed(s solidChange, r Recipe) (any, error) {
 	if s.Base == "" {
@@ -129,11 +142,9 @@ func (c *call) changed(s solidChange, r Recipe) (any, error) {
 }
 
 type transform struct {
-	EntityID   string    `json:"entity_id"` // the solid; with base_entity_id, the result's
-	Base       string    `json:"base_entity_id"`
-	KeepInputs bool      `json:"keep_inputs"`
-	Translate  *Vec      `json:"translate"`
-	Rotate     *rotation `json:"rotate"` // first
+	solidChange
+	Translate *Vec      `json:"translate"`
+	Rotate    *rotation `json:"rotate"` // first
 	// Matrix has four columns: the images of the axes and of the origin.
 	Matrix *[4][3]float64 `json:"matrix"`
 }
@@ -181,7 +192,7 @@ func (c *call) transform(p transform) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, r)
+	return c.changed(p.solidChange, r)
 }
 
 // matrix of a rotation (Rodrigues), without rounding at quarter turns.
@@ -202,49 +213,4 @@ func (r rotation) matrix() (m [4][3]float64) {
 	image := mesh.Add(mesh.Scale(m[0], r.Point[0]), mesh.Add(mesh.Scale(m[1], r.Point[1]), mesh.Scale(m[2], r.Point[2])))
 	m[3] = zeroed(mesh.Sub(r.Point, image))
 	return m
-}
-
-type fillet struct {
-	EntityID   string       `json:"entity_id"`
-	Base       string       `json:"base_entity_id"`
-	KeepInputs bool         `json:"keep_inputs"`
-	Radius     float64      `json:"radius" need:"" is:"mm, above 0"`
-	Edges      [][3]float64 `json:"edges" is:"places; the edge nearest to each"`
-}
-
-func (p fillet) recipe() *Fillet { return &Fillet{Radius: p.Radius, Edges: p.Edges} }
-func (p fillet) check() error    { return p.recipe().check() }
-
-func (c *call) fillet(p fillet) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
-}
-
-type chamfer struct {
-	EntityID   string       `json:"entity_id"`
-	Base       string       `json:"base_entity_id"`
-	KeepInputs bool         `json:"keep_inputs"`
-	Distance   float64      `json:"distance" need:"" is:"mm, above 0"`
-	Edges      [][3]float64 `json:"edges" is:"places; the edge nearest to each"`
-}
-
-func (p chamfer) recipe() *Chamfer { return &Chamfer{Distance: p.Distance, Edges: p.Edges} }
-func (p chamfer) check() error     { return p.recipe().check() }
-
-func (c *call) chamfer(p chamfer) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
-}
-
-type shell struct {
-	EntityID   string       `json:"entity_id"`
-	Base       string       `json:"base_entity_id"`
-	KeepInputs bool         `json:"keep_inputs"`
-	Thickness  float64      `json:"thickness" need:"" is:"mm, above 0"`
-	OpenFaces  [][3]float64 `json:"open_faces" is:"places; the face nearest to each"`
-}
-
-func (p shell) recipe() *Shell { return &Shell{Thickness: p.Thickness, OpenFaces: p.OpenFaces} }
-func (p shell) check() error   { return p.recipe().check() }
-
-func (c *call) shell(p shell) (any, error) {
-	return c.changed(solidChange{p.EntityID, p.Base, p.KeepInputs}, p.recipe())
 }
