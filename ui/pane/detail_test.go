@@ -28,7 +28,7 @@ func noteSheet(s *shelf, live bool) *Detail[string] {
 		Name: "note", Fetch: s.note, Live: live,
 		Text:  func(_ Env, s *string, out *Paras) { out.Add("says", *s, screen.Text) },
 		Item:  func(s *string) Item { return Item{Kind: "note", ID: *s, Task: "t1"} },
-		Title: func(_ Env, s *string) string { return "note " + *s },
+		Title: func(s *string) string { return "note " + *s },
 	})
 }
 

@@ -64,6 +64,13 @@ func (p *Paras) Add(label, text string, role screen.Role) {
 	}
 }
 
+// State adds a line that says how something is.
+func (p *Paras) State(env *Env, label string, s State) {
+	if s.Word != "" {
+		p.Add(label, s.Label(env.Glyphs), s.Role())
+	}
+}
+
 // Link adds a line that enter opens.
 func (p *Paras) Link(label, text string, role screen.Role, it Item) {
 	if text != "" {

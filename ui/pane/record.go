@@ -9,11 +9,12 @@ import (
 )
 
 // Record is what every sheet shares: the thing it is bound to, its page of
-// paragraphs, scrolling and search. Embed it and fill the page.
+// paragraphs, scrolling and search, and the live log below it, where it has one.
 type Record struct {
 	name string
 	it   Item
 	Page Page
+	Log  Split
 	find string
 	laid time.Time
 }
@@ -57,20 +58,29 @@ func (r *Record) ClearMarks() {}
 
 func (r *Record) Title(Env) string { return r.it.String() }
 
-// Filter searches the page.
-func (r *Record) Filter(_ Env, text string) (tea.Cmd, error) {
+// Filter searches the page and the log.
+func (r *Record) Filter(env Env, text string) (tea.Cmd, error) {
 	r.find = text
 	r.Page.Find(text)
-	return nil, nil
+	return r.Log.search(env, text), nil
 }
 
 func (r *Record) FilterText() string { return r.find }
 
-func (r *Record) Reset() { r.Bind(Item{}) }
+func (r *Record) Reset() {
+	r.Bind(Item{})
+	r.Log.bind("")
+}
 
-func (r *Record) Resize(w, h int) { r.Page.Resize(w, h) }
+// Resize implements Pane: what is as wide as the pane is written out anew.
+func (r *Record) Resize(w, h int) {
+	if w != r.Log.w {
+		r.laid = time.Time{}
+	}
+	r.Log.resize(&r.Page, w, h)
+}
 
-func (r *Record) Do(_ Env, action string) (tea.Cmd, bool) { return nil, r.Page.Do(action) }
+func (r *Record) Do(env Env, action string) (tea.Cmd, bool) { return r.Log.do(env, &r.Page, action) }
 
 // Stale reports, at most once a second, that what was written out may say how
 // long ago something was: Draw of a pane writes it out anew.
@@ -82,4 +92,4 @@ func (r *Record) Stale(env Env) bool {
 	return true
 }
 
-func (r *Record) Draw(c *screen.Canvas, _ Env, focused bool) { r.Page.Draw(c, focused) }
+func (r *Record) Draw(c *screen.Canvas, env Env, focused bool) { r.Log.draw(c, env, &r.Page, focused) }

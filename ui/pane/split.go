@@ -32,8 +32,8 @@ func NewSplit(name string, logs Logs) Split {
 	return s
 }
 
-// BindLog shows another stream from its end: a task id, "agent:NAME", or "".
-func (s *Split) BindLog(stream string) {
+// bind shows another stream from its end: a task id, "agent:NAME", or "".
+func (s *Split) bind(stream string) {
 	if s.tail == nil {
 		return
 	}
@@ -43,8 +43,8 @@ func (s *Split) BindLog(stream string) {
 	s.zoom, s.shift, s.missed, s.laid, s.unfolded = false, 0, false, nil, false
 }
 
-// RefreshLog reads what was added to the log.
-func (s *Split) RefreshLog(env Env) tea.Cmd {
+// refresh reads what was added to the log.
+func (s *Split) refresh(env Env) tea.Cmd {
 	if s.tail == nil {
 		return nil
 	}
@@ -55,8 +55,8 @@ func (s *Split) RefreshLog(env Env) tea.Cmd {
 	return s.tail.Refresh(env)
 }
 
-// TakeLog stores a reply and reports whether it was one about the log.
-func (s *Split) TakeLog(env Env, body any) (tea.Cmd, bool) {
+// take stores a reply and reports whether it was one about the log.
+func (s *Split) take(env Env, body any) (tea.Cmd, bool) {
 	if s.tail == nil {
 		return nil, false
 	}
@@ -116,15 +116,15 @@ func (s *Split) heights() (record, log int) {
 	return s.h - s.h/2, s.h / 2
 }
 
-// ResizeSplit shares the pane out.
-func (s *Split) ResizeSplit(page *Page, w, h int) {
+// resize shares the pane out.
+func (s *Split) resize(page *Page, w, h int) {
 	s.w, s.h = w, h
 	record, _ := s.heights()
 	page.Resize(w, max(record, 1))
 }
 
-// DoSplit scrolls what has the keys.
-func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
+// do scrolls what has the keys.
+func (s *Split) do(env Env, page *Page, action string) (tea.Cmd, bool) {
 	s.now = env
 	switch {
 	case s.tail == nil:
@@ -139,7 +139,7 @@ func (s *Split) DoSplit(env Env, page *Page, action string) (tea.Cmd, bool) {
 		return s.need(env), true
 	case s.zoom && action == "left" && s.shift == 0:
 		s.zoom = false
-		s.ResizeSplit(page, s.w, s.h)
+		s.resize(page, s.w, s.h)
 		return nil, true
 	case !s.zoom && (action == "fold" || action == "fold-all"):
 		return nil, page.Do(action) || s.unfold()
@@ -179,8 +179,8 @@ func (s *Split) need(env Env) tea.Cmd {
 	return nil
 }
 
-// FindSplit searches the log for text.
-func (s *Split) FindSplit(env Env, text string) tea.Cmd {
+// search searches the log for text.
+func (s *Split) search(env Env, text string) tea.Cmd {
 	if s.tail == nil {
 		return nil
 	}
@@ -189,8 +189,8 @@ func (s *Split) FindSplit(env Env, text string) tea.Cmd {
 	return s.need(env)
 }
 
-// DrawSplit draws the record above and the log below.
-func (s *Split) DrawSplit(c *screen.Canvas, env Env, page *Page, focused bool) {
+// draw draws the record above and the log below.
+func (s *Split) draw(c *screen.Canvas, env Env, page *Page, focused bool) {
 	s.now = env
 	record, log := s.heights()
 	top, rest := c.Bounds().SplitTop(record)

@@ -30,9 +30,8 @@ func NewMessage(of Bus) *pane.Detail[talked] {
 		Fetch:   func(ctx context.Context, tenant, id string) (talked, error) { return fetchMessage(ctx, of, tenant, id) },
 		Item:    func(g *talked) pane.Item { return item(&g.Message) },
 		Settled: func(g *talked) bool { return !g.Unanswered && g.Status != bus.Open },
-		Title: func(env pane.Env, g *talked) string {
-			return string(g.MessageType) + " " + state(&env, &g.Message).Label(env.Glyphs)
-		},
+		Title:   func(g *talked) string { return string(g.MessageType) },
+		State:   func(env *pane.Env, g *talked) pane.State { return state(env, &g.Message) },
 	})
 }
 
@@ -68,10 +67,6 @@ func fetchMessage(ctx context.Context, of Bus, tenant, id string) (g talked, err
 
 func messageText(env pane.Env, g *talked, out *pane.Paras) {
 	m := &g.Message
-	st := state(&env, m)
-	if m.Topic == "" || m.Unanswered || m.ResponseID != "" {
-		out.Add("state", st.Label(env.Glyphs), st.Role())
-	}
 	if m.Topic != "" {
 		out.Exact("topic", m.Topic, screen.Accent)
 	} else {

@@ -58,17 +58,14 @@ func NewAgent(of CAD) *pane.Detail[wholeAgent] {
 			g.metrics, err = of.Metrics(ctx, tenant, id)
 			return g, err
 		},
-		Item: func(g *wholeAgent) pane.Item { return pane.CADAgentItem(&g.Agent) },
-		Title: func(env pane.Env, g *wholeAgent) string {
-			return "CAD agent " + g.AgentID + " " + pane.CADAgentState(&g.Agent).Label(env.Glyphs)
-		},
+		Item:  func(g *wholeAgent) pane.Item { return pane.CADAgentItem(&g.Agent) },
+		Title: func(g *wholeAgent) string { return "CAD agent " + g.AgentID },
+		State: func(_ *pane.Env, g *wholeAgent) pane.State { return pane.CADAgentState(&g.Agent) },
 	})
 }
 
 func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
 	a, m := &g.Agent, &g.metrics
-	st := pane.CADAgentState(a)
-	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Add("does", a.Operation, screen.Busy)
 	out.Link("waits for", a.Waiting, screen.Warn, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
 	out.Link("task", a.TaskID, screen.Accent, pane.Item{Kind: "task", ID: a.TaskID, Task: a.TaskID})

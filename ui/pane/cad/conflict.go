@@ -18,15 +18,10 @@ const conflictName = "conflict"
 
 // Conflict shows one conflict. Its item is that of the conflicts pane.
 type Conflict struct {
-	pane.Record
-	cad    CAD
-	reader pane.Reader[wholeConflict]
-	got    *wholeConflict
-	err    error
-	look   solid.Look
-	view   solid.View
-	w, h   int
-	mark   string // of what is cut
+	*pane.Detail[wholeConflict]
+	look solid.Look
+	view solid.View
+	w, h int
 }
 
 // wholeConflict is a conflict with what it is about. A side that was deleted is nil.
@@ -36,22 +31,26 @@ type wholeConflict struct {
 	source, target *model.Entity
 	scene          *solid.Scene // nil without solids
 	seqs           [2]int
-	same           bool
 }
 
 // NewConflict makes the sheet of one conflict of a merge: the two sides next to
 // each other, what differs between them as a picture, and the keys that decide.
 func NewConflict(of CAD) *Conflict {
-	p := &Conflict{cad: of, Record: pane.NewRecord(conflictName), reader: pane.NewReader[wholeConflict](conflictName)}
+	p := &Conflict{}
 	p.look.Camera, _ = solid.ViewOf("iso")
+	p.Detail = pane.NewDetail(pane.DetailSpec[wholeConflict]{
+		Name: conflictName, Live: true, Text: p.text,
+		Reread: func(ctx context.Context, tenant, id string, was *wholeConflict) (wholeConflict, error) {
+			return readConflict(ctx, of, tenant, id, was)
+		},
+		Item: func(g *wholeConflict) pane.Item {
+			if g.gone {
+				return p.Record.Item()
+			}
+			return conflictItem(&g.Conflict)
+		},
+	})
 	return p
-}
-
-func (p *Conflict) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	if p.Bind(it) {
-		p.got, p.err = nil, nil
-	}
-	return nil
 }
 
 func (p *Conflict) Title(env pane.Env) string {
@@ -62,32 +61,9 @@ func (p *Conflict) Title(env pane.Env) string {
 	return "conflict about " + it.Part + ", from " + it.Source + " into " + it.Workspace
 }
 
-func (p *Conflict) Reset() {
-	p.Record.Reset()
-	p.got, p.err = nil, nil
-}
-
-func (p *Conflict) Selected(env pane.Env) pane.Item {
-	it := p.Record.Selected(env)
-	if p.got != nil && !p.got.gone {
-		row := it.Row
-		it = conflictItem(&p.got.Conflict)
-		it.Row = row
-	}
-	return it
-}
-
-func (p *Conflict) Refresh(env pane.Env) tea.Cmd {
-	tenant, id, seqs := env.Tenant, p.Record.Item().ID, [2]int{-1, -1}
-	if p.got != nil {
-		seqs = p.got.seqs
-	}
-	return p.reader.Read(id, func(ctx context.Context) (wholeConflict, error) { return readConflict(ctx, p.cad, tenant, id, seqs) })
-}
-
 // readConflict finds a conflict by its id; nothing is read again while both workspaces
 // are as they were.
-func readConflict(ctx context.Context, of CAD, tenant, id string, known [2]int) (g wholeConflict, err error) {
+func readConflict(ctx context.Context, of CAD, tenant, id string, was *wholeConflict) (g wholeConflict, err error) {
 	words := strings.SplitN(id, "/", 4)
 	if len(words) != 4 {
 		return g, core.Missing("conflict", id)
@@ -99,9 +75,8 @@ func readConflict(ctx context.Context, of CAD, tenant, id string, known [2]int) 
 		}
 		g.seqs[i] = s.Seq
 	}
-	if g.seqs == known {
-		g.same = true
-		return g, nil
+	if was != nil && g.seqs == was.seqs {
+		return *was, nil
 	}
 	open, err := of.Conflicts(ctx, tenant, words[0])
 	if err != nil {
@@ -172,56 +147,31 @@ func (g *wholeConflict) draw(ctx context.Context, of CAD, tenant string) error {
 	return nil
 }
 
+// Update implements pane.Pane: there may be a picture now.
 func (p *Conflict) Update(env pane.Env, body any) tea.Cmd {
-	a, ok := p.reader.Take(p.Record.Item().ID, body)
-	if !ok {
-		return nil
-	}
-	if p.err = a.Err; a.Err == nil && (!a.Got.same || p.got == nil) {
-		p.got = &a.Got
-	}
-	p.lay(env)
-	if a.Again {
-		return p.Refresh(env)
-	}
-	return nil
+	cmd := p.Detail.Update(env, body)
+	p.Resize(p.w, p.h)
+	return cmd
 }
 
 // Do implements pane.Pane: the picture turns and zooms as everywhere, the text
 // scrolls by its own keys.
 func (p *Conflict) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	c := &p.look.Camera
 	switch action {
-	case "left":
-		c.Turn(-15, 0, 0)
-	case "right":
-		c.Turn(15, 0, 0)
-	case "zoom-in":
-		c.Zoom = min(c.Zoom*1.25, 100)
-	case "zoom-out":
-		c.Zoom = max(c.Zoom/1.25, 0.1)
-	case "mode":
-		p.look.Mode = (p.look.Mode + 1) % solid.Modes
-	default:
-		return p.Record.Do(env, action)
+	case "left", "right", "zoom-in", "zoom-out", "mode":
+		return nil, steer(&p.look, action)
 	}
-	return nil, true
+	return p.Detail.Do(env, action)
 }
 
 func (p *Conflict) Resize(w, h int) {
-	wider := w != p.w
 	p.w, p.h = w, h
-	if wider && p.got != nil && !p.got.gone && p.err == nil { // the table fills the width
-		var out pane.Paras
-		p.text(&out)
-		p.Page.Set(out)
-	}
-	p.Page.Resize(w, p.textHeight())
+	p.Detail.Resize(w, p.textHeight())
 }
 
 // textHeight is how many rows the text has; the picture gets the rest.
 func (p *Conflict) textHeight() int {
-	if p.got == nil || p.got.scene == nil {
+	if g, err := p.Got(); err != nil || g == nil || g.scene == nil {
 		return p.h
 	}
 	return min(max(p.h/2, 8), p.h)
@@ -229,10 +179,11 @@ func (p *Conflict) textHeight() int {
 
 func (p *Conflict) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	text, picture := c.Bounds().SplitTop(p.textHeight())
-	p.Page.Draw(c.Sub(text), focused)
-	if p.got == nil || p.got.scene == nil || picture.H < 3 {
+	p.Detail.Draw(c.Sub(text), env, focused)
+	if text.H == c.H() || picture.H < 3 {
 		return
 	}
+	g, _ := p.Got()
 	head, picture := picture.SplitTop(1)
 	c.HLine(head.X, head.Y, head.W, screen.Border)
 	x := c.Text(1, head.Y, screen.Title, " what differs ")
@@ -240,5 +191,5 @@ func (p *Conflict) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	x = c.Text(x, head.Y, screen.Added, "+ source only ")
 	c.Text(x, head.Y, screen.Text, "unmarked: both ")
 	p.look.Tints = env.Tints
-	p.view.Draw(c, picture, p.got.scene, p.look)
+	p.view.Draw(c, picture, g.scene, p.look)
 }

@@ -15,32 +15,17 @@ import (
 	"swarmdeck/ui/term"
 )
 
-// lay writes out what was read.
-func (p *Conflict) lay(env pane.Env) {
-	p.mark = env.Glyphs.Ellipsis
-	var out pane.Paras
-	switch {
-	case p.err != nil:
-		out.Add("", p.err.Error(), screen.Bad)
-	case p.got == nil:
-		return
-	case p.got.gone:
+func (p *Conflict) text(env pane.Env, g *wholeConflict, out *pane.Paras) {
+	if g.gone {
 		out.Add("", screen.Succeeded.Glyph(env.Glyphs)+" this conflict is decided", screen.Good)
-	default:
-		p.text(&out)
+		return
 	}
-	p.Page.Set(out)
-	p.Resize(p.w, p.h)
-}
-
-func (p *Conflict) text(out *pane.Paras) {
-	g := p.got
 	out.Add("why", conflictWhy(&g.Conflict)+": "+g.Description, screen.Warn)
 	if g.Volume > 0 {
 		out.Add("overlap", solid.Number(g.Volume)+" mm3", screen.Bad)
 	}
 	out.Add("decide", decide(&g.Conflict), screen.Dim)
-	out.Rows("", p.sides())
+	out.Rows("", sides(g, p.w, env.Glyphs.Ellipsis))
 }
 
 // decide says what the keys lead to.
@@ -51,9 +36,9 @@ func decide(c *model.Conflict) string {
 	return "keep source: the target takes over what the source has; keep target: it stays as it is; merged: properties that you give"
 }
 
-// sides is a table of both sides' properties, what differs marked.
-func (p *Conflict) sides() []pane.Row {
-	g := p.got
+// sides is a table of both sides' properties, w cells wide, what differs marked; more
+// stands where a text is cut.
+func sides(g *wholeConflict, w int, more string) []pane.Row {
 	source, target := properties(g.source), properties(g.target)
 	names := slices.Sorted(maps.Keys(source))
 	for name := range target {
@@ -67,8 +52,8 @@ func (p *Conflict) sides() []pane.Row {
 	for _, n := range names {
 		label = max(label, min(term.Width(n), 24))
 	}
-	room := max((p.w-label-9)/2, 8)
-	cell := func(s string, w int) string { return term.Pad(term.CutWith(term.Clean(s), w, p.mark), w) }
+	room := max((w-label-9)/2, 8)
+	cell := func(s string, w int) string { return term.Pad(term.CutWith(term.Clean(s), w, more), w) }
 	rows := []pane.Row{{
 		Text: "  " + cell("", label) + " " + cell("SOURCE "+g.Source, room) + " " + cell("TARGET "+g.Target, room), Role: screen.Title,
 	}}

@@ -20,17 +20,10 @@ const solidName = "solid"
 // Solid shows the solids of a workspace, or one of them: its item's ID is
 // WORKSPACE or WORKSPACE/SOLID.
 type Solid struct {
-	cad    CAD
-	it     pane.Item
-	reader pane.Reader[seen]
-	got    *seen
-	err    error
-	find   string
-
+	*pane.Detail[seen]
 	look solid.Look
 	best bool // the mode is the best for the screen
 	view solid.View
-	w, h int
 }
 
 // seen is what was read of a workspace.
@@ -39,7 +32,6 @@ type seen struct {
 	scene *solid.Scene
 	facts map[string]solid.Facts
 	more  int
-	same  bool // as before: only seq counts
 }
 
 // NewSolid makes the sheet that shows the solids of a workspace from any side,
@@ -49,9 +41,24 @@ func NewSolid(of CAD) *Solid { return solidWithin(of, solidName) }
 // solidWithin makes one that another pane shows a part of itself by: what it reads
 // comes back to that.
 func solidWithin(of CAD, name string) *Solid {
-	p := &Solid{cad: of, reader: pane.NewReader[seen](name)}
+	p := &Solid{}
 	p.front("iso")
 	p.best = true
+	p.Detail = pane.NewDetail(pane.DetailSpec[seen]{
+		Name: name, Live: true,
+		Reread: func(ctx context.Context, tenant, id string, was *seen) (seen, error) {
+			space, one, _ := strings.Cut(id, "/")
+			w, err := of.Workspace(ctx, tenant, space)
+			switch {
+			case err != nil:
+				return seen{}, err
+			case was != nil && was.seq == w.Seq: // as it was
+				return *was, nil
+			}
+			return readSolids(ctx, of, tenant, space, one, w.Seq)
+		},
+		Took: func(g *seen) { p.look.Part = min(p.look.Part, len(g.scene.Parts())) },
+	})
 	return p
 }
 
@@ -60,17 +67,13 @@ func (p *Solid) front(name string) {
 	p.look.Four = false
 }
 
-func (p *Solid) Name() string { return solidName }
-
-func (p *Solid) Kind() pane.Kind { return pane.Sheet }
-
 func (p *Solid) Title(env pane.Env) string {
 	p.suit(env)
 	view := p.look.Camera.Name()
 	if p.look.Four {
 		view = "four views"
 	}
-	parts := []string{"solids of " + p.it.ID, view}
+	parts := []string{"solids of " + p.Item().ID, view}
 	if z := p.look.Camera.Zoom; z != 1 {
 		parts = append(parts, fmt.Sprintf("%.3gx", z))
 	}
@@ -86,31 +89,14 @@ func (p *Solid) suit(env pane.Env) {
 
 // Show implements pane.Pane: another workspace is seen from where the last one
 // was.
-func (p *Solid) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	if it.Kind != p.it.Kind || it.ID != p.it.ID {
-		p.got, p.err, p.find, p.look.Part = nil, nil, "", 0
+func (p *Solid) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if it.ID != p.Item().ID {
+		p.look.Part = 0
 	}
 	if it.Workspace == "" {
 		it.Workspace, it.Part, _ = strings.Cut(it.ID, "/")
 	}
-	p.it = it
-	return nil
-}
-
-// Refresh implements pane.Pane. Only a workspace that has changed is looked at
-// again.
-func (p *Solid) Refresh(env pane.Env) tea.Cmd {
-	of, tenant, space, one, known := p.cad, env.Tenant, p.it.Workspace, p.it.Part, -1
-	if p.got != nil {
-		known = p.got.seq
-	}
-	return p.reader.Read(p.it.ID, func(ctx context.Context) (seen, error) {
-		w, err := of.Workspace(ctx, tenant, space)
-		if err != nil || w.Seq == known {
-			return seen{seq: w.Seq, same: true}, err
-		}
-		return readSolids(ctx, of, tenant, space, one, w.Seq)
-	})
+	return p.Detail.Show(env, it)
 }
 
 func readSolids(ctx context.Context, of CAD, tenant, space, one string, seq int) (seen, error) {
@@ -141,58 +127,40 @@ func readSolids(ctx context.Context, of CAD, tenant, space, one string, seq int)
 	}
 }
 
-func (p *Solid) Update(env pane.Env, body any) tea.Cmd {
-	a, ok := p.reader.Take(p.it.ID, body)
-	if !ok {
-		return nil
-	}
-	if p.err = a.Err; a.Err == nil && (!a.Got.same || p.got == nil) {
-		p.got = &a.Got
-		p.look.Part = min(p.look.Part, len(p.got.scene.Parts()))
-	}
-	if a.Again {
-		return p.Refresh(env)
-	}
-	return nil
-}
-
-func (p *Solid) Resize(w, h int) { p.w, p.h = w, h }
-
 // Selected implements pane.Pane: the solid that stands out, else the workspace.
 func (p *Solid) Selected(pane.Env) pane.Item {
-	it := p.it
+	it := p.Item()
 	if part, ok := p.part(); ok {
 		it.Part = part.Name
 	}
 	return it
 }
 
-// part is the one that stands out.
-func (p *Solid) part() (solid.Part, bool) {
-	if p.got == nil || p.got.scene == nil || p.look.Part < 1 || p.look.Part > len(p.got.scene.Parts()) {
-		return solid.Part{}, false
+// parts are the solids that are drawn.
+func (p *Solid) parts() []solid.Part {
+	if g, _ := p.Got(); g != nil && g.scene != nil {
+		return g.scene.Parts()
 	}
-	return p.got.scene.Parts()[p.look.Part-1], true
+	return nil
 }
 
-func (p *Solid) Marks() []pane.Item { return nil }
-
-func (p *Solid) ClearMarks() {}
+// part is the one that stands out.
+func (p *Solid) part() (solid.Part, bool) {
+	all := p.parts()
+	if p.look.Part < 1 || p.look.Part > len(all) {
+		return solid.Part{}, false
+	}
+	return all[p.look.Part-1], true
+}
 
 // Filter implements pane.Pane: it brings the first solid out of which the name
 // holds the text.
-func (p *Solid) Filter(_ pane.Env, text string) (tea.Cmd, error) {
-	p.find, p.look.Part = text, 0
-	if p.got == nil || p.got.scene == nil || text == "" {
-		return nil, nil
+func (p *Solid) Filter(env pane.Env, text string) (tea.Cmd, error) {
+	if p.look.Part = 0; text != "" {
+		p.look.Part = 1 + slices.IndexFunc(p.parts(), func(s solid.Part) bool { return strings.Contains(strings.ToLower(s.Name), strings.ToLower(text)) })
 	}
-	p.look.Part = 1 + slices.IndexFunc(p.got.scene.Parts(), func(s solid.Part) bool { return strings.Contains(strings.ToLower(s.Name), strings.ToLower(text)) })
-	return nil, nil
+	return p.Detail.Filter(env, text)
 }
-
-func (p *Solid) FilterText() string { return p.find }
-
-func (p *Solid) Reset() { p.it, p.got, p.err, p.find = pane.Item{}, nil, nil, "" }
 
 // Steps of the keys.
 const (
@@ -202,25 +170,7 @@ const (
 )
 
 func (p *Solid) Do(_ pane.Env, action string) (tea.Cmd, bool) {
-	c := &p.look.Camera
-	turn := map[string][3]float64{
-		"left": {-turnStep}, "right": {turnStep}, "up": {0, turnStep}, "down": {0, -turnStep}, "roll-left": {0, 0, -turnStep}, "roll-right": {0, 0, turnStep},
-	}
-	pan := map[string][2]float64{"pan-left": {-panStep}, "pan-right": {panStep}, "pan-up": {0, panStep}, "pan-down": {0, -panStep}}
-	if by, ok := turn[action]; ok {
-		c.Turn(by[0], by[1], by[2])
-		p.look.Four = false
-		return nil, true
-	}
-	if by, ok := pan[action]; ok {
-		c.PanX, c.PanY = c.PanX+by[0], c.PanY+by[1]
-		return nil, true
-	}
 	switch action {
-	case "zoom-in":
-		c.Zoom = min(c.Zoom*zoomStep, 100)
-	case "zoom-out":
-		c.Zoom = max(c.Zoom/zoomStep, 0.1)
 	case "view-front", "view-top", "view-right", "view-iso":
 		p.front(strings.TrimPrefix(action, "view-"))
 	case "top":
@@ -228,14 +178,43 @@ func (p *Solid) Do(_ pane.Env, action string) (tea.Cmd, bool) {
 		p.look.Part, p.best = 0, true
 	case "view-four":
 		p.look.Four = !p.look.Four
-	case "mode":
-		p.look.Mode, p.best = (p.look.Mode+1)%solid.Modes, false
 	case "next-part":
-		if p.got != nil && p.got.scene != nil {
-			p.look.Part = (p.look.Part + 1) % (len(p.got.scene.Parts()) + 1)
-		}
+		p.look.Part = (p.look.Part + 1) % (len(p.parts()) + 1)
 	default:
-		return nil, false
+		if !steer(&p.look, action) {
+			return nil, false
+		}
+		p.best = p.best && action != "mode"
 	}
 	return nil, true
+}
+
+// steer turns, shifts or zooms what is seen of solids, or draws it otherwise, by a named
+// action; it reports whether it was one.
+func steer(look *solid.Look, action string) bool {
+	c := &look.Camera
+	turn := map[string][3]float64{
+		"left": {-turnStep}, "right": {turnStep}, "up": {0, turnStep}, "down": {0, -turnStep}, "roll-left": {0, 0, -turnStep}, "roll-right": {0, 0, turnStep},
+	}
+	pan := map[string][2]float64{"pan-left": {-panStep}, "pan-right": {panStep}, "pan-up": {0, panStep}, "pan-down": {0, -panStep}}
+	if by, ok := turn[action]; ok {
+		c.Turn(by[0], by[1], by[2])
+		look.Four = false
+		return true
+	}
+	if by, ok := pan[action]; ok {
+		c.PanX, c.PanY = c.PanX+by[0], c.PanY+by[1]
+		return true
+	}
+	switch action {
+	case "zoom-in":
+		c.Zoom = min(c.Zoom*zoomStep, 100)
+	case "zoom-out":
+		c.Zoom = max(c.Zoom/zoomStep, 0.1)
+	case "mode":
+		look.Mode = (look.Mode + 1) % solid.Modes
+	default:
+		return false
+	}
+	return true
 }

@@ -20,20 +20,21 @@ const (
 
 func (p *Solid) Draw(c *screen.Canvas, env pane.Env, _ bool) {
 	r := c.Bounds()
+	got, err := p.Got()
 	switch {
-	case p.err != nil:
-		c.TextIn(0, 0, r.W, screen.Bad, p.err.Error())
+	case err != nil:
+		c.TextIn(0, 0, r.W, screen.Bad, err.Error())
 		return
-	case p.got == nil || p.got.scene == nil:
-		c.TextIn(0, 0, r.W, screen.Dim, "looking at "+p.it.ID+" "+string(env.Glyphs.More))
+	case got == nil || got.scene == nil:
+		c.TextIn(0, 0, r.W, screen.Dim, "looking at "+p.Item().ID+" "+string(env.Glyphs.More))
 		return
-	case p.got.scene.Empty():
-		c.TextIn(0, 0, r.W, screen.Dim, "no solid in "+p.it.ID)
+	case got.scene.Empty():
+		c.TextIn(0, 0, r.W, screen.Dim, "no solid in "+p.Item().ID)
 		return
 	}
 	p.suit(env)
 	picture, facts := r, screen.Rect{}
-	parts := len(p.got.scene.Parts())
+	parts := len(got.scene.Parts())
 	if r.W >= besideW {
 		picture, facts = r.SplitLeft(r.W - factsW)
 		c.VLine(facts.X, 0, r.H, screen.Border)
@@ -41,40 +42,40 @@ func (p *Solid) Draw(c *screen.Canvas, env pane.Env, _ bool) {
 	} else {
 		picture, facts = r.SplitBottom(min(1+min(parts, 4), r.H/3))
 	}
-	p.view.Draw(c, picture, p.got.scene, p.look)
+	p.view.Draw(c, picture, got.scene, p.look)
 	if r.W < besideW {
-		p.lines(c, facts)
+		p.lines(c, facts, got)
 	} else {
-		p.column(c, facts, env)
+		p.column(c, facts, env, got)
 	}
 }
 
 // said are the notes on what is not drawn.
-func (p *Solid) said() string {
+func (p *Solid) said(of *seen) string {
 	text := ""
-	for _, s := range []string{p.got.scene.Note(), p.view.Note()} {
+	for _, s := range []string{of.scene.Note(), p.view.Note()} {
 		if s != "" {
 			text += "; " + s
 		}
 	}
-	if p.got.more > 0 {
-		text += fmt.Sprintf("; %d more solids are not drawn", p.got.more)
+	if of.more > 0 {
+		text += fmt.Sprintf("; %d more solids are not drawn", of.more)
 	}
 	return text
 }
 
 // lines are the measures below the picture, a line a solid.
-func (p *Solid) lines(c *screen.Canvas, r screen.Rect) {
+func (p *Solid) lines(c *screen.Canvas, r screen.Rect, of *seen) {
 	if r.Empty() {
 		return
 	}
-	box := p.got.scene.Box()
-	head := fmt.Sprintf("all %s, a cell is %s mm wide%s", solid.Extent(box.Size()), solid.Short(p.view.Scale()), p.said())
+	box := of.scene.Box()
+	head := fmt.Sprintf("all %s, a cell is %s mm wide%s", solid.Extent(box.Size()), solid.Short(p.view.Scale()), p.said(of))
 	c.TextIn(r.X, r.Y, r.W, screen.Title, head)
-	parts := p.got.scene.Parts()
+	parts := of.scene.Parts()
 	first := max(0, min(p.look.Part-1, len(parts)-(r.H-1)))
 	for i := first; i < len(parts) && i-first < r.H-1; i++ {
-		f := p.got.facts[parts[i].Name]
+		f := of.facts[parts[i].Name]
 		text := fmt.Sprintf("%c %s  %s  %s mm3  %s g  %d faces  tol %s  ", solid.Sign(i+1), parts[i].Name, solid.Extent(f.Size()), solid.Number(f.Volume),
 			solid.Number(f.Mass(density)), f.Topology.Faces, solid.Short(f.Tolerance))
 		valid := "valid"
@@ -98,7 +99,7 @@ func validRole(f solid.Facts) screen.Role {
 }
 
 // column are the measures beside the picture, a paragraph a solid.
-func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env) {
+func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env, of *seen) {
 	y := r.Y
 	put := func(label, text string, role screen.Role) {
 		if y < r.Y+r.H {
@@ -107,13 +108,13 @@ func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env) {
 			y++
 		}
 	}
-	box := p.got.scene.Box()
+	box := of.scene.Box()
 	put("all", solid.Extent(box.Size()), screen.Title)
 	put("scale", "a cell is "+solid.Short(p.view.Scale())+" mm", screen.Text)
-	parts := p.got.scene.Parts()
+	parts := of.scene.Parts()
 	for i := range parts {
 		at := (i + max(p.look.Part-1, 0)) % len(parts) // the one that stands out is the first
-		f, role := p.got.facts[parts[at].Name], parts[at].Role
+		f, role := of.facts[parts[at].Name], parts[at].Role
 		if y++; p.look.Part == at+1 {
 			role = screen.Selected
 		}
@@ -131,7 +132,7 @@ func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env) {
 		put("tolerance", tolerance(f), screen.Text)
 		put("body", f.Validity(), validRole(f))
 	}
-	if said := p.said(); said != "" {
+	if said := p.said(of); said != "" {
 		y++
 		put("note", said[2:], screen.Warn)
 	}

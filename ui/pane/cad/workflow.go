@@ -18,9 +18,8 @@ type Workflow struct{ *pane.Detail[cad.Workflow] }
 func NewWorkflow(of CAD) *Workflow {
 	return &Workflow{pane.NewDetail(pane.DetailSpec[cad.Workflow]{
 		Name: "workflow", Fetch: of.Workflow, Text: workflowText, Live: true, Item: workflowItem,
-		Title: func(env pane.Env, w *cad.Workflow) string {
-			return "workflow " + workflowLabel(w) + " " + workflowState(w).Label(env.Glyphs)
-		},
+		Title: func(w *cad.Workflow) string { return "workflow " + workflowLabel(w) },
+		State: func(_ *pane.Env, w *cad.Workflow) pane.State { return workflowState(w) },
 	})}
 }
 
@@ -37,7 +36,6 @@ func (p *Workflow) Picture(env pane.Env) pane.Item { return pane.PictureOf(p.Ope
 
 func workflowText(env pane.Env, w *cad.Workflow, out *pane.Paras) {
 	st, m := workflowState(w), &w.Metrics
-	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Add("why", w.Cancelled, screen.Warn)
 	out.Add("waits for", w.Waits, screen.Warn)
 	out.Add("done", bar(w.Completion, 20, env.ASCII()), st.Role())

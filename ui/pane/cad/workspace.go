@@ -70,13 +70,13 @@ func NewWorkspace(of CAD) *Workspace {
 			workspaceText(env, g, out)
 		},
 		Item:  func(g *wholeWorkspace) pane.Item { return workspaceItem(&g.Workspace) },
-		Title: func(_ pane.Env, g *wholeWorkspace) string { return "workspace " + g.WorkspaceID },
+		Title: func(g *wholeWorkspace) string { return "workspace " + g.WorkspaceID },
 	})
 	return p
 }
 
 func (p *Workspace) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if it.ID != p.Record.Item().ID {
+	if it.ID != p.Item().ID {
 		p.solids = 0
 	}
 	return tea.Batch(p.Detail.Show(env, it), p.picture.Show(env, pane.PictureOf(it.ID, "")))

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -122,12 +123,8 @@ func (p *Agent) diffs(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 	var rows []pane.Row
 	for i := len(act.Diffs) - 1; i >= 0; i-- {
 		d := &act.Diffs[i]
-		name := d.Path
-		if name == "" {
-			name = "a file"
-		}
 		rows = append(rows, pane.Row{
-			Text: name, Role: screen.Accent, Note: p.counts[i] + "  " + pane.Age(env.Now, d.At),
+			Text: cmp.Or(d.Path, "a file"), Role: screen.Accent, Note: p.counts[i] + "  " + pane.Age(env.Now, d.At),
 			Item: pane.Item{Kind: "diff", ID: "agent:" + p.Item().ID, Agent: p.Item().ID, Task: act.TaskID, Part: "#" + strconv.Itoa(i+1)},
 		})
 	}
@@ -143,12 +140,9 @@ func (p *Agent) Paper(pane.Env) (pane.Paper, bool) {
 	if n, err := strconv.Atoi(strings.TrimPrefix(p.Page.Item().Part, "#")); err == nil && p.Page.Item().Kind == "diff" && n <= len(p.did.Diffs) {
 		return pane.Paper{Text: p.did.Diffs[n-1].Text + "\n"}, true
 	}
-	if p.agent == nil {
+	a, _ := p.Got()
+	if a == nil {
 		return pane.Paper{}, false
 	}
-	dir := p.agent.Dir
-	if dir == "" {
-		dir = "."
-	}
-	return pane.Paper{Dir: dir}, true
+	return pane.Paper{Dir: cmp.Or(a.Dir, ".")}, true
 }

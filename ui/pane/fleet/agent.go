@@ -29,17 +29,13 @@ type Files interface {
 // askedShown is how many of its latest tasks the sheet lists.
 const askedShown = 8
 
-// Agent shows one agent: how it is and why, what it works on, its plan, tool
-// calls and changes of files, what it was asked, and its live conversation
-// below.
+// Agent shows one agent.
 type Agent struct {
-	pane.LogRecord
+	*pane.Detail[fleet.Agent]
 	agents  Agents
 	files   Files
 	reader  pane.Reader[asked]
-	agent   *fleet.Agent
-	history []fleet.HistoryItem
-	total   int
+	history asked
 	err     error
 	asked   string // the agent's state when its history was read
 	acts    pane.Reader[*fleet.Activity]
@@ -56,50 +52,52 @@ type asked = core.Page[fleet.HistoryItem]
 // its plan, tool calls and changes of files, what it was asked, and its live
 // conversation below.
 func NewAgent(of Agents, rules Files, logs pane.Logs) *Agent {
-	return &Agent{
-		LogRecord: pane.NewLogRecord(agentName, logs), agents: of, files: rules, reader: pane.NewReader[asked](agentName),
-		acts: pane.NewReader[*fleet.Activity](agentName),
-	}
+	p := &Agent{agents: of, files: rules, reader: pane.NewReader[asked](agentName), acts: pane.NewReader[*fleet.Activity](agentName)}
+	p.Detail = pane.NewDetail(pane.DetailSpec[fleet.Agent]{
+		Name: agentName, Text: p.text, State: pane.AgentState, Gone: "it was deleted",
+		Kept: func(env pane.Env, name string) *fleet.Agent {
+			if i := slices.IndexFunc(env.Snap.Agents, func(a *fleet.Agent) bool { return a.Name == name }); i >= 0 {
+				return env.Snap.Agents[i]
+			}
+			return nil
+		},
+		Title: func(a *fleet.Agent) string { return a.Name },
+		Item: func(a *fleet.Agent) pane.Item {
+			it := agentItem(a)
+			it.Part = p.waiting()
+			return it
+		},
+		Log: func(it pane.Item) string { return "agent:" + it.ID }, Logs: logs,
+	})
+	return p
 }
 
 func (p *Agent) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if p.Bind(it) {
-		p.agent, p.history, p.total, p.err, p.asked = nil, nil, 0, nil, ""
+	if it.ID != p.Item().ID {
 		p.forget()
-		p.planOpen = false
-		p.BindLog("agent:" + it.ID)
 	}
-	return nil
+	return p.Detail.Show(env, it)
 }
 
 func (p *Agent) Reset() {
-	p.LogRecord.Reset()
-	p.agent, p.history = nil, nil
+	p.Detail.Reset()
 	p.forget()
 }
 
 func (p *Agent) forget() {
+	p.history, p.err, p.asked, p.planOpen = asked{}, nil, "", false
 	p.did, p.counts = fleet.Activity{}, nil
 }
 
-// Refresh takes the agent from the snapshot, and reads its history when what
-// it works on has changed.
+// Refresh reads what the agent does, and its history when what it works on has changed.
 func (p *Agent) Refresh(env pane.Env) tea.Cmd {
-	name := p.Item().ID
-	i := slices.IndexFunc(env.Snap.Agents, func(a *fleet.Agent) bool { return a.Name == name })
-	p.agent = nil
-	if i >= 0 {
-		p.agent = env.Snap.Agents[i]
-	}
-	p.lay(env)
-	tenant := env.Tenant
-	known := p.did.At
-	cmd := tea.Batch(p.RefreshLog(env), p.acts.Read(name, func(ctx context.Context) (*fleet.Activity, error) {
+	tenant, name, known := env.Tenant, p.Item().ID, p.did.At
+	cmd := tea.Batch(p.Detail.Refresh(env), p.acts.Read(name, func(ctx context.Context) (*fleet.Activity, error) {
 		return p.agents.Activity(ctx, tenant, name, known)
 	}))
 	state := name
-	if p.agent != nil {
-		state += " " + p.agent.TaskID + " " + string(p.agent.Status)
+	if a, _ := p.Got(); a != nil {
+		state += " " + a.TaskID + " " + string(a.Status)
 	}
 	if p.asked == state {
 		return cmd
@@ -111,28 +109,25 @@ func (p *Agent) Refresh(env pane.Env) tea.Cmd {
 }
 
 func (p *Agent) Update(env pane.Env, body any) tea.Cmd {
-	if cmd, mine := p.TakeLog(env, body); mine {
-		return cmd
-	}
-	if a, ok := p.acts.Take(p.Item().ID, body); ok {
+	name := p.Item().ID
+	if a, ok := p.acts.Take(name, body); ok {
 		if a.Err == nil && a.Got != nil {
 			p.took(a.Got)
-			p.lay(env)
+			p.Lay(env)
 		}
 		if a.Again {
 			return p.Refresh(env)
 		}
 		return nil
 	}
-	r, ok := p.reader.Take(p.Item().ID, body)
+	r, ok := p.reader.Take(name, body)
 	if !ok {
-		return nil
+		return p.Detail.Update(env, body)
 	}
-	p.err = r.Err
-	if r.Err == nil {
-		p.history, p.total = r.Got.Items, r.Got.Info.Total
+	if p.err = r.Err; r.Err == nil {
+		p.history = r.Got
 	}
-	p.lay(env)
+	p.Lay(env)
 	if r.Again {
 		p.asked = ""
 		return p.Refresh(env)
@@ -150,23 +145,12 @@ func (p *Agent) took(did *fleet.Activity) {
 
 // Do implements pane.Pane: on the plan's line, open and fold show or hide its steps.
 func (p *Agent) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if (action == "open" || action == "fold") && !p.Zoomed() && p.Page.Item().Kind == planName {
+	if (action == "open" || action == "fold") && !p.Log.Zoomed() && p.Page.Item().Kind == planName {
 		p.planOpen = !p.planOpen
-		p.lay(env)
+		p.Lay(env)
 		return nil, true
 	}
-	return p.LogRecord.Do(env, action)
-}
-
-// Selected is the agent as it was drawn.
-func (p *Agent) Selected(pane.Env) pane.Item {
-	it := p.Item()
-	if a := p.agent; a != nil {
-		it.Agent, it.Task, it.Session, it.Approval = a.Name, a.TaskID, a.SessionID, a.Waiting
-		it.Paused = a.Paused || a.Pausing
-		it.Part = p.waiting()
-	}
-	return it
+	return p.Detail.Do(env, action)
 }
 
 // Picture implements pane.Viewer: where the agent comes from, its runs, forks
@@ -175,31 +159,7 @@ func (p *Agent) Picture(pane.Env) pane.Item {
 	return pane.LineageOf(dag.NodeRef{Type: dag.TypeAgent, ID: p.Item().ID})
 }
 
-func (p *Agent) Title(env pane.Env) string {
-	if p.agent == nil {
-		return p.Item().String()
-	}
-	return p.agent.Name + " " + pane.AgentState(&env, p.agent).Label(env.Glyphs)
-}
-
-func (p *Agent) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	if p.Stale(env) && !p.Item().Empty() {
-		p.lay(env)
-	}
-	p.LogRecord.Draw(c, env, focused)
-}
-
-func (p *Agent) lay(env pane.Env) {
-	var out pane.Paras
-	a := p.agent
-	if a == nil {
-		out.Add("agent", p.Item().ID, screen.Accent)
-		out.Add("state", "deleted", screen.Dim)
-		p.Page.Set(out)
-		return
-	}
-	st := pane.AgentState(&env, a)
-	out.Add("state", st.Label(env.Glyphs), st.Role())
+func (p *Agent) text(env pane.Env, a *fleet.Agent, out *pane.Paras) {
 	if a.Waiting != "" {
 		text := "approval " + a.Waiting
 		if asks := pane.Asks(&env, a); asks != a.Waiting {
@@ -231,17 +191,17 @@ func (p *Agent) lay(env pane.Env) {
 	} else {
 		out.Add("last task", a.LastTask, screen.Text)
 	}
-	p.queue(&env, &out)
+	p.queue(&env, a, out)
 	act := &p.did
 	acted := len(act.Plan)+act.Made+act.Drew > 0
 	if acted { // what it does comes before what it is made of
-		p.used(&out)
+		p.used(a, out)
 		if a.Offers == nil {
 			out.Add("mode", act.Mode, screen.Text)
 		}
-		p.plan(&env, act, &out)
-		calls(&env, act, &out)
-		p.diffs(&env, act, &out)
+		p.plan(&env, act, out)
+		calls(&env, act, out)
+		p.diffs(&env, act, out)
 		out.Head("made of")
 	}
 	out.Add("role", a.Role+" in "+a.Project, screen.Text)
@@ -259,7 +219,7 @@ func (p *Agent) lay(env pane.Env) {
 		out.Add("writes", strings.Join(also.Write, ", "), screen.Text)
 		out.Add("hidden", strings.Join(also.Hide, ", "), screen.Text)
 	}
-	offers(a, &out)
+	offers(a, out)
 	out.Add("runtime", a.Runtime, screen.Text)
 	out.Add("command", strings.Join(a.Command, " "), screen.Text)
 	out.Add("host", a.Host, screen.Text)
@@ -269,19 +229,18 @@ func (p *Agent) lay(env pane.Env) {
 		out.Add("process", fmt.Sprintf("%d, %d restarts", a.PID, a.Restarts), screen.Text)
 	}
 	if !acted {
-		p.used(&out)
+		p.used(a, out)
 	}
 	out.Add("created", pane.When(env.Now, a.CreatedAt), screen.Dim)
-	out.Head("history (" + strconv.Itoa(p.total) + ")")
+	out.Head("history (" + strconv.Itoa(p.history.Info.Total) + ")")
 	if p.err != nil {
 		out.Add("", p.err.Error(), screen.Bad)
 	}
-	for i := range p.history {
-		h := &p.history[i]
+	for i := range p.history.Items {
+		h := &p.history.Items[i]
 		s := pane.StatusState(h.Status)
 		out.Link(pane.Age(env.Now, h.CreatedAt), s.Label(env.Glyphs)+" "+h.Message, s.Role(), pane.Item{Kind: "task", ID: h.TaskID})
 	}
-	p.Page.Set(out)
 }
 
 // offers tells what the agent's program is set to, and what else it can be.
@@ -301,8 +260,8 @@ func offers(a *fleet.Agent, out *pane.Paras) {
 }
 
 // used is what the agent has spent.
-func (p *Agent) used(out *pane.Paras) {
-	u := p.agent.Usage
+func (p *Agent) used(a *fleet.Agent, out *pane.Paras) {
+	u := a.Usage
 	out.Add("used", fmt.Sprintf("%d tasks, %d tokens, $%.2f", u.Tasks, u.Tokens, u.CostUSD), screen.Text)
 	if run := p.did.Usage; run.Tokens > 0 || run.CostUSD > 0 {
 		out.Add("", fmt.Sprintf("in its newest run %d tokens, $%.2f", run.Tokens, run.CostUSD), screen.Dim)

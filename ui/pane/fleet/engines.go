@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/face"
 	"swarmdeck/ui/pane"
@@ -41,50 +39,23 @@ func NewEngines() *pane.Table[cluster.Engine] {
 	})
 }
 
-// Engine is the sheet of one engine.
-type Engine struct{ pane.Record }
-
 // NewEngine makes the sheet of one engine.
-func NewEngine() *Engine { return &Engine{pane.NewRecord(engineName)} }
-
-// Show implements pane.Pane; Refresh writes it out.
-func (p *Engine) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	p.Bind(it)
-	return nil
-}
-
-func (p *Engine) Refresh(env pane.Env) tea.Cmd {
-	p.lay(env)
-	return nil
-}
-
-// Update implements pane.Pane: nothing is read.
-func (p *Engine) Update(pane.Env, any) tea.Cmd { return nil }
-
-func (p *Engine) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	if p.Stale(env) {
-		p.lay(env)
-	}
-	p.Record.Draw(c, env, focused)
-}
-
-func (p *Engine) lay(env pane.Env) {
-	var out pane.Paras
-	c := env.Snap.Cluster
-	i := slices.IndexFunc(c.Engines, func(e cluster.Engine) bool { return e.Name == p.Item().ID })
-	if i < 0 {
-		out.Add("", "there is no such engine any more", screen.Dim)
-	} else {
-		engineText(env, &c.Engines[i], &out)
-	}
-	p.Page.Set(out)
+func NewEngine() *pane.Detail[cluster.Engine] {
+	return pane.NewDetail(pane.DetailSpec[cluster.Engine]{
+		Name: engineName, Text: engineText, State: engineState, Gone: "there is no such engine any more",
+		Kept: func(env pane.Env, name string) *cluster.Engine {
+			all := env.Snap.Cluster.Engines
+			if i := slices.IndexFunc(all, func(e cluster.Engine) bool { return e.Name == name }); i >= 0 {
+				return &all[i]
+			}
+			return nil
+		},
+	})
 }
 
 func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
-	st := engineState(&env, e)
-	out.Add("engine", e.Name, screen.Accent)
-	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Add("", stateMeans(e.State), screen.Dim)
+	out.Add("engine", e.Name, screen.Accent)
 	if e.Here {
 		out.Add("here", "this cockpit shows it", screen.Good)
 	}

@@ -356,9 +356,13 @@ func item(w *worker) pane.Item {
 	if w.cad != nil {
 		return pane.CADAgentItem(w.cad)
 	}
-	a := w.agent
+	return agentItem(w.agent)
+}
+
+// agentItem is an agent as a thing under the cursor.
+func agentItem(a *agents.Agent) pane.Item {
 	return pane.Item{
-		Kind: "agent", ID: a.Name, Agent: a.Name, Task: a.TaskID, Session: a.SessionID, Approval: a.Waiting,
+		Kind: agentName, ID: a.Name, Agent: a.Name, Task: a.TaskID, Session: a.SessionID, Approval: a.Waiting,
 		Paused: a.Paused || a.Pausing,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/engine/fleet"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -13,8 +14,8 @@ import (
 const queueItem = "agent-message"
 
 // queue lists what waits for the agent, the next first.
-func (p *Agent) queue(env *pane.Env, out *pane.Paras) {
-	all := p.agents.Queued(env.Tenant, p.Item().ID)
+func (p *Agent) queue(env *pane.Env, of *fleet.Agent, out *pane.Paras) {
+	all := p.agents.Queued(env.Tenant, of.Name)
 	if len(all) == 0 {
 		return
 	}
@@ -27,7 +28,7 @@ func (p *Agent) queue(env *pane.Env, out *pane.Paras) {
 			when, role = "could not be given: "+m.Held, screen.Bad
 		case m.Told != "":
 			when, role = "told in its task", screen.Good
-		case m.Steers && p.agent.TaskID != "":
+		case m.Steers && of.TaskID != "":
 			when, role = "next prompt of its task", screen.Accent
 		case i > 0:
 			when = "after"
@@ -60,7 +61,7 @@ func (p *Agent) waiting() string {
 
 // Open implements pane.Opener: a message that was told opens the task that it was told in.
 func (p *Agent) Open(env pane.Env) pane.Item {
-	it := p.LogRecord.Open(env)
+	it := p.Detail.Open(env)
 	if it.Kind != queueItem {
 		return it
 	}

@@ -25,14 +25,13 @@ const agentsShown = 50
 func NewSession(of Sessions) *pane.Detail[session.Session] {
 	return pane.NewDetail(pane.DetailSpec[session.Session]{
 		Name: "session", Fetch: of.Get, Text: sessionText, Item: sessionItem, Live: true,
+		State: func(_ *pane.Env, s *session.Session) pane.State { return pane.SessionState(s) },
 	})
 }
 
 func sessionText(env pane.Env, s *session.Session, out *pane.Paras) {
-	st := pane.SessionState(s)
 	out.Add("session", s.SessionID, screen.Accent)
 	out.Add("name", s.Name, screen.Text)
-	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Add("reason", s.Reason, screen.Text)
 	out.Add("created", pane.When(env.Now, s.CreatedAt), screen.Text)
 	out.Add("changed", pane.When(env.Now, s.UpdatedAt), screen.Text)

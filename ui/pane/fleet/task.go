@@ -89,18 +89,15 @@ func NewTask(of Tasks, swarm Swarm, judge Judge) *pane.Detail[wholeTask] {
 			}
 			return it
 		},
-		Title: func(env pane.Env, g *wholeTask) string {
-			return "task " + pane.TaskState(&env, &g.task).Label(env.Glyphs)
-		},
-		Log: func(it pane.Item) string { return it.ID }, Logs: of,
+		Title: func(*wholeTask) string { return "task" },
+		State: func(env *pane.Env, g *wholeTask) pane.State { return pane.TaskState(env, &g.task) },
+		Log:   func(it pane.Item) string { return it.ID }, Logs: of,
 	})
 }
 
 func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	t := &g.task
 	out.Exact("title", t.Title, screen.Title)
-	st := pane.TaskState(&env, t)
-	out.Add("status", st.Label(env.Glyphs), st.Role())
 	if g.why.Kind != "" {
 		why := g.why.Text
 		if g.why.Ref != "" && !strings.Contains(why, g.why.Ref) {

@@ -35,14 +35,13 @@ func NewDecision(of Judge) *pane.Detail[grounded] {
 			}
 			return g, nil
 		},
-		Item: func(g *grounded) pane.Item { return decisionItem(&g.GateDecision) },
+		Item:  func(g *grounded) pane.Item { return decisionItem(&g.GateDecision) },
+		State: func(_ *pane.Env, g *grounded) pane.State { return pane.DecisionState(&g.GateDecision) },
 	})
 }
 
 func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
 	d := &g.GateDecision
-	st := pane.DecisionState(d)
-	out.Add("decision", st.Label(env.Glyphs), st.Role())
 	out.Add("reason", d.ReasonCode, screen.Text)
 	out.Add("why", d.Rationale, screen.Text)
 	if d.Confidence != nil {

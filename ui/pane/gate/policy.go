@@ -27,9 +27,9 @@ type Policy struct {
 	back  trial[tried]
 }
 
-// wholePolicy is a policy with what rules beside it. The embedded one has no detail.
+// wholePolicy is a policy with what rules beside it.
 type wholePolicy struct {
-	*judge.PolicyDetail
+	judge.PolicyDetail
 	now judge.Standing
 }
 
@@ -60,33 +60,22 @@ func NewPolicy(of Judge) *Policy {
 	p := &Policy{judge: of}
 	p.Detail = pane.NewDetail(pane.DetailSpec[wholePolicy]{
 		Name: policyName, Fetch: p.fetch, Text: p.text, Live: true,
-		Item: func(g *wholePolicy) pane.Item {
-			if g.PolicyDetail == nil {
-				return pane.Item{Kind: policyName, ID: judge.BasePolicy}
-			}
-			return policyItem(&g.Policy)
-		},
-		Title: func(env pane.Env, g *wholePolicy) string {
-			if g.PolicyDetail == nil {
-				return "policy embedded"
-			}
-			return "policy " + g.Name + " " + policyState(&g.Policy).Label(env.Glyphs)
-		},
+		Item:  func(g *wholePolicy) pane.Item { return policyItem(&g.Policy) },
+		Title: func(g *wholePolicy) string { return "policy " + g.Name },
+		State: func(_ *pane.Env, g *wholePolicy) pane.State { return policyState(&g.Policy) },
 	})
 	return p
 }
 
 func (p *Policy) fetch(ctx context.Context, tenant, id string) (g wholePolicy, err error) {
-	if g.now, err = p.judge.Standing(ctx, tenant); err != nil || id == judge.BasePolicy {
-		return g, err
+	if g.now, err = p.judge.Standing(ctx, tenant); err == nil {
+		g.PolicyDetail, err = p.judge.GetPolicy(ctx, tenant, id)
 	}
-	d, err := p.judge.GetPolicy(ctx, tenant, id)
-	g.PolicyDetail = &d
 	return g, err
 }
 
 func (p *Policy) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if it.ID != p.Record.Item().ID {
+	if it.ID != p.Item().ID {
 		p.cases, p.back = trial[[]judge.CaseResult]{}, trial[tried]{}
 	}
 	return p.Detail.Show(env, it)
@@ -94,7 +83,7 @@ func (p *Policy) Show(env pane.Env, it pane.Item) tea.Cmd {
 
 // Do implements pane.Pane: "cases" and "backtest" compute and show.
 func (p *Policy) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	id, by := p.Record.Item().ID, env.Caller
+	id, by := p.Item().ID, env.Caller
 	switch action {
 	case "cases", "backtest":
 		if env.ReadOnly { // it would run what somebody proposed
@@ -170,14 +159,14 @@ func (p *Policy) Update(env pane.Env, body any) tea.Cmd {
 }
 
 func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
-	if g.PolicyDetail == nil {
-		embedded(g, out)
-		return
-	}
 	d := &g.Policy
-	st := policyState(d)
-	out.Add("state", st.Label(env.Glyphs), st.Role())
 	out.Exact("name", d.Name, screen.Title)
+	if d.PolicyID == judge.BasePolicy {
+		out.Add("", "It comes with the program. Its deny rules stand above any other policy's, and can't be lowered.", screen.Text)
+		for _, l := range terms(&g.now) {
+			out.Add("", l.Text, l.Role)
+		}
+	}
 	kind := string(d.Kind)
 	if d.Serve {
 		kind += " that stays"
@@ -197,11 +186,12 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 		}
 		out.Add("decides at", strings.Join(gates, ", "), screen.Text)
 	}
-	by, role := proposer(&env, d)
-	if by += ", " + pane.When(env.Now, d.CreatedAt); role == screen.Warn {
-		by += "; an agent proposes, and never activates"
+	if by, role := proposer(&env, d); by != "" {
+		if by += ", " + pane.When(env.Now, d.CreatedAt); role == screen.Warn {
+			by += "; an agent proposes, and never activates"
+		}
+		out.Add("proposed by", by, role)
 	}
-	out.Add("proposed by", by, role)
 	if d.FirstBy != "" {
 		out.Add("first of two", d.FirstBy+"; another person must activate it too", screen.Warn)
 	}
@@ -237,20 +227,6 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 	out.Add("source", d.SourceDigest, screen.Dim)
 	out.Add("resource", d.URI, screen.Dim)
 	out.Add("id", d.PolicyID, screen.Dim)
-}
-
-// embedded says what there is to say of the embedded policy.
-func embedded(g *wholePolicy, out *pane.Paras) {
-	st := policyState(&judge.Policy{Status: judge.PolicyRetired})
-	if g.now.PolicyID == judge.BasePolicy {
-		st = policyState(&judge.Policy{Status: judge.PolicyActive})
-	}
-	out.Add("state", st.Word, st.Role())
-	out.Add("name", "embedded", screen.Title)
-	out.Add("", "It comes with the program. Its deny rules stand above any other policy's, and can't be lowered.", screen.Text)
-	for _, l := range terms(&g.now) {
-		out.Add("", l.Text, l.Role)
-	}
 }
 
 // showBack writes out which past decisions would flip.

@@ -1,6 +1,7 @@
 package log
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type Message struct {
 	seq  int
 }
 
+func (m *Message) id() string { return strconv.Itoa(m.seq) }
+
 // Messages lists messages, newest first.
 type Messages struct {
 	*pane.Table[Message]
@@ -44,7 +47,7 @@ func NewMessages() *Messages {
 			{Title: "MESSAGE", Min: 20, Weight: 5},
 			{Title: "COMMAND", Min: 12, Weight: 2, Priority: 3},
 		},
-		ID: func(m *Message) string { return strconv.Itoa(m.seq) },
+		ID: (*Message).id,
 		Row: func(env *pane.Env, m *Message, set func(int, string, screen.Role)) {
 			set(0, pane.Clock(env.Now, m.At), screen.Dim)
 			if m.Bad {
@@ -55,9 +58,7 @@ func NewMessages() *Messages {
 			set(2, m.Text, screen.Text)
 			set(3, m.Line, screen.Dim)
 		},
-		Item: func(m *Message) pane.Item {
-			return pane.Item{Kind: "message", ID: strconv.Itoa(m.seq)}
-		},
+		Item: func(m *Message) pane.Item { return pane.Item{Kind: "message", ID: m.id()} },
 	})}
 }
 
@@ -78,59 +79,28 @@ func (p *Messages) Refresh(env pane.Env) tea.Cmd {
 // Newest is the id of the message that was added last.
 func (p *Messages) Newest() string { return strconv.Itoa(p.seq) }
 
-// Message is the one with this id.
-func (p *Messages) Message(id string) (Message, bool) {
-	for _, m := range p.all {
-		if strconv.Itoa(m.seq) == id {
-			return m, true
-		}
-	}
-	return Message{}, false
-}
-
-// Sheet shows one message.
-type Sheet struct {
-	pane.Record
-	from *Messages
-}
-
 // NewMessage makes the sheet of a message or of a command's whole output.
-func NewMessage(from *Messages) *Sheet {
-	return &Sheet{Record: pane.NewRecord("message"), from: from}
+func NewMessage(from *Messages) *pane.Detail[Message] {
+	return pane.NewDetail(pane.DetailSpec[Message]{
+		Name: "message", Text: messageText, Gone: "it is no longer kept",
+		Kept: func(_ pane.Env, id string) *Message {
+			if i := slices.IndexFunc(from.all, func(m Message) bool { return m.id() == id }); i >= 0 {
+				return &from.all[i]
+			}
+			return nil
+		},
+	})
 }
 
-func (p *Sheet) Show(env pane.Env, it pane.Item) tea.Cmd {
-	if p.Bind(it) {
-		p.lay(env)
-	}
-	return nil
-}
-
-func (p *Sheet) lay(env pane.Env) {
-	m, ok := p.from.Message(p.Item().ID)
-	if !ok {
-		return
-	}
-	var paras pane.Paras
-	paras.Add("at", pane.When(env.Now, m.At), screen.Dim)
-	paras.Add("command", m.Line, screen.Accent)
+func messageText(env pane.Env, m *Message, out *pane.Paras) {
+	out.Add("at", pane.When(env.Now, m.At), screen.Dim)
+	out.Add("command", m.Line, screen.Accent)
 	role := screen.Text
 	if m.Bad {
 		role = screen.Bad
 	}
-	paras.Head("what it said")
+	out.Head("what it said")
 	head, rows, _ := strings.Cut(m.Text, "\n")
 	table := !m.Bad && rows != "" && head == strings.ToUpper(head)
-	p.Page.Set(append(paras, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true, Table: table}))
+	*out = append(*out, pane.Para{Text: m.Text, Role: role, Exact: true, Wide: true, Table: table})
 }
-
-func (p *Sheet) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	if p.Stale(env) {
-		p.lay(env)
-	}
-	p.Record.Draw(c, env, focused)
-}
-
-func (p *Sheet) Update(pane.Env, any) tea.Cmd { return nil }
-
-func (p *Sheet) Refresh(pane.Env) tea.Cmd { return nil }

@@ -33,7 +33,7 @@ func NewCompare(of Comparer) *pane.Detail[dag.Comparison] {
 			return of.Compare(ctx, tenant, a, b)
 		},
 		Settled: func(c *dag.Comparison) bool { return c.A.Exit != "" && c.B.Exit != "" },
-		Title:   func(_ pane.Env, c *dag.Comparison) string { return "compare " + c.A.Subject + " with " + c.B.Subject },
+		Title:   func(c *dag.Comparison) string { return "compare " + c.A.Subject + " with " + c.B.Subject },
 		Text:    func(_ pane.Env, c *dag.Comparison, out *pane.Paras) { compareText(c, out) },
 	})
 }

@@ -22,58 +22,40 @@ const infoRows = 3
 
 // Lineage shows a graph.
 type Lineage struct {
-	pane.Record
-	dag    DAG
-	reader pane.Reader[dag.Graph]
-	graph  graph.Map
-	err    error
-	read   bool
+	*pane.Detail[dag.Graph]
+	graph graph.Map
 }
 
 // NewLineage makes the sheet of the graph around a node of the agents' record:
 // what led to it and what came of it, as boxes and lines.
 func NewLineage(of DAG) *Lineage {
-	return &Lineage{dag: of, Record: pane.NewRecord(lineageName), reader: pane.NewReader[dag.Graph](lineageName)}
+	p := &Lineage{}
+	p.Detail = pane.NewDetail(pane.DetailSpec[dag.Graph]{
+		Name: lineageName, Live: true, // what comes of a node grows
+		Fetch: func(ctx context.Context, tenant, id string) (dag.Graph, error) {
+			ref, err := of.FindNode(ctx, tenant, id)
+			if err != nil {
+				return dag.Graph{}, err
+			}
+			return of.Around(ctx, tenant, dag.GraphQuery{Node: ref, Depth: depth})
+		},
+		Took: func(g *dag.Graph) { p.graph.Set(*g) },
+	})
+	return p
 }
 
 func (p *Lineage) Broad() {}
 
-func (p *Lineage) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	if p.Bind(it) {
-		p.graph, p.err, p.read = graph.Map{}, nil, false
+func (p *Lineage) Show(env pane.Env, it pane.Item) tea.Cmd {
+	if it.ID != p.Item().ID {
+		p.graph = graph.Map{}
 	}
-	return nil
+	return p.Detail.Show(env, it)
 }
 
 func (p *Lineage) Reset() {
-	p.Record.Reset()
-	p.graph, p.err, p.read = graph.Map{}, nil, false
-}
-
-// Refresh implements pane.Pane: what comes of a node grows.
-func (p *Lineage) Refresh(env pane.Env) tea.Cmd {
-	of, tenant, id := p.dag, env.Tenant, p.Item().ID
-	return p.reader.Read(id, func(ctx context.Context) (dag.Graph, error) {
-		ref, err := of.FindNode(ctx, tenant, id)
-		if err != nil {
-			return dag.Graph{}, err
-		}
-		return of.Around(ctx, tenant, dag.GraphQuery{Node: ref, Depth: depth})
-	})
-}
-
-func (p *Lineage) Update(env pane.Env, body any) tea.Cmd {
-	a, ok := p.reader.Take(p.Item().ID, body)
-	if !ok {
-		return nil
-	}
-	if p.err, p.read = a.Err, true; a.Err == nil {
-		p.graph.Set(a.Got)
-	}
-	if a.Again {
-		return p.Refresh(env)
-	}
-	return nil
+	p.Detail.Reset()
+	p.graph = graph.Map{}
 }
 
 func (p *Lineage) Do(_ pane.Env, action string) (tea.Cmd, bool) { return nil, p.graph.Do(action) }
@@ -131,11 +113,11 @@ func (p *Lineage) Title(pane.Env) string {
 func (p *Lineage) Filter(pane.Env, string) (tea.Cmd, error) { return nil, nil }
 
 func (p *Lineage) Draw(c *screen.Canvas, env pane.Env, focused bool) {
-	switch {
-	case p.err != nil:
-		c.TextIn(1, 0, c.W()-2, screen.Bad, p.err.Error())
+	switch got, err := p.Got(); {
+	case err != nil:
+		c.TextIn(1, 0, c.W()-2, screen.Bad, err.Error())
 		return
-	case !p.read:
+	case got == nil:
 		c.Text(1, 0, screen.Dim, "reading"+env.Glyphs.Ellipsis)
 		return
 	}

@@ -75,7 +75,7 @@ func NewSheet(of DAG, past Forks) *Sheet {
 				nodeText(env, r.Node, out)
 			}
 		},
-		Title: func(_ pane.Env, r *recorded) string {
+		Title: func(r *recorded) string {
 			if r.Event != nil {
 				return "record " + graph.Word(string(r.Event.Event.Kind)) + " " + graph.Brief(r.Event.Event.EventID)
 			}

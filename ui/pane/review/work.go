@@ -120,9 +120,9 @@ func checked(env *pane.Env, c *tree.Checked, state string) (string, screen.Role)
 // the files.
 func NewWork(of Work) *pane.Detail[tree.Look] {
 	return pane.NewDetail(pane.DetailSpec[tree.Look]{
-		Name: WorkName, Fetch: func(ctx context.Context, tenant, agent string) (tree.Look, error) { return of.Look(ctx, tenant, agent) }, Text: workText, Live: true,
+		Name: WorkName, Fetch: of.Look, Text: workText, Live: true,
 		Item:  func(l *tree.Look) pane.Item { return pane.Item{Kind: WorkName, ID: l.Agent, Agent: l.Agent} },
-		Title: func(_ pane.Env, l *tree.Look) string { return "review of " + l.Agent },
+		Title: func(l *tree.Look) string { return "review of " + l.Agent },
 	})
 }
 

@@ -16,15 +16,12 @@ func NewExecution(of Skills) *pane.Detail[skill.Execution] {
 	return pane.NewDetail(pane.DetailSpec[skill.Execution]{
 		Name: "execution", Fetch: of.Execution, Text: executionText, Item: executionItem, Live: true,
 		Settled: func(e *skill.Execution) bool { return e.Status != skill.StatusPending },
-		Title: func(env pane.Env, e *skill.Execution) string {
-			return e.SkillName + " " + pane.ExecutionState(e).Label(env.Glyphs)
-		},
+		Title:   func(e *skill.Execution) string { return e.SkillName },
+		State:   func(_ *pane.Env, e *skill.Execution) pane.State { return pane.ExecutionState(e) },
 	})
 }
 
 func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
-	st := pane.ExecutionState(e)
-	out.Add("status", st.Label(env.Glyphs), st.Role())
 	if e.Error != "" {
 		out.Exact("error", e.Error, screen.Bad)
 	}

@@ -42,7 +42,7 @@ func NewSheet(of Skills) *Sheet {
 		Name: "skill", Text: sheetText, Live: true,
 		Fetch: func(ctx context.Context, tenant, ref string) (whole, error) { return fetchSheet(ctx, of, tenant, ref) },
 		Item:  func(g *whole) pane.Item { return item(g.Skill) },
-		Title: func(_ pane.Env, g *whole) string { return "skill " + g.Ref() },
+		Title: func(g *whole) string { return "skill " + g.Ref() },
 	})}
 }
 

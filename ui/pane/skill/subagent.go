@@ -38,22 +38,18 @@ func NewSubagent(of Skills) *pane.Detail[wholeSubagent] {
 			g.runs, err = of.Executions(ctx, tenant, "", core.Filter{Agent: id, Page: 1, Size: subagentRuns})
 			return g, err
 		},
-		Item: func(g *wholeSubagent) pane.Item { return pane.SubagentItem(&g.Subagent) },
-		Title: func(env pane.Env, g *wholeSubagent) string {
-			return "subagent " + g.Label() + " " + pane.SubagentState(&env, &g.Subagent).Label(env.Glyphs)
-		},
+		Item:    func(g *wholeSubagent) pane.Item { return pane.SubagentItem(&g.Subagent) },
+		Title:   func(g *wholeSubagent) string { return "subagent " + g.Label() },
+		State:   func(env *pane.Env, g *wholeSubagent) pane.State { return pane.SubagentState(env, &g.Subagent) },
 		Settled: func(g *wholeSubagent) bool { return g.State.Final() },
 	})
 }
 
 func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 	a := &g.Subagent
-	st := pane.SubagentState(&env, a)
-	state := st.Label(env.Glyphs)
-	if string(a.State) != st.Word { // its own word beside the one that all agents share
-		state += " (" + string(a.State) + ")"
+	if string(a.State) != pane.SubagentState(&env, a).Word { // its own word beside the one that all agents share
+		out.Add("", string(a.State), screen.Dim)
 	}
-	out.Add("state", state, st.Role())
 	if a.Error != "" {
 		out.Exact("error", a.Error, screen.Bad)
 	}
