@@ -37,6 +37,11 @@ func (f *Face) Columns(wide bool) []Column {
 	return all
 }
 
+// Read is the column that a word declares of records of a type, where there are no cells.
+func Read(t reflect.Type, word string) Column {
+	return (&Face{Type: t, cell: func(string) func(any, At) string { return nil }}).column(word)
+}
+
 // column reads one word of a declaration. A word that can't be read is a mistake of the
 // program: it panics.
 func (f *Face) column(word string) Column {

@@ -49,13 +49,15 @@ func BudgetShare(b budget.Budget) float64 {
 }
 
 // Confidence is a confidence with its band: above 0.90 the judge approves,
-// from 0.70 a person is asked, below it is rejected and tried again.
-func Confidence(c float64) string {
+// from 0.70 a person is asked, below it is rejected and tried again. "" is none.
+func Confidence(c *float64) string {
 	switch {
-	case c > 0.9:
-		return fmt.Sprintf("%.2f (high)", c)
-	case c >= 0.7:
-		return fmt.Sprintf("%.2f (middle: a person decides)", c)
+	case c == nil:
+		return ""
+	case *c > 0.9:
+		return fmt.Sprintf("%.2f (high)", *c)
+	case *c >= 0.7:
+		return fmt.Sprintf("%.2f (middle: a person decides)", *c)
 	}
-	return fmt.Sprintf("%.2f (low)", c)
+	return fmt.Sprintf("%.2f (low)", *c)
 }

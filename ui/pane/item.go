@@ -54,6 +54,24 @@ func (it Item) Field(name string) (string, bool) {
 // String is the item as an operator would name it.
 func (it Item) String() string { return strings.TrimSpace(it.Kind + " " + it.ID) }
 
+// ItemOf is a thing of which no more is known than what it is.
+func ItemOf(kind, id string) Item {
+	it := Item{Kind: kind, ID: id}
+	switch kind {
+	case "agent", "cad-agent":
+		it.Agent = id
+	case "task":
+		it.Task = id
+	case "session":
+		it.Session = id
+	case "approval":
+		it.Approval = id
+	case "workspace":
+		it.Workspace = id
+	}
+	return it
+}
+
 // SubagentItem is a subagent as a thing under the cursor.
 func SubagentItem(a *skill.Subagent) Item {
 	return Item{

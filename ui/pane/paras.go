@@ -80,8 +80,15 @@ func (p *Paras) Link(label, text string, role screen.Role, it Item) {
 
 // Exact adds text that must be judged exactly and returns its number.
 func (p *Paras) Exact(label, text string, role screen.Role) int {
-	*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})
+	if text != "" {
+		*p = append(*p, Para{Label: label, Text: text, Role: role, Exact: true})
+	}
 	return len(*p) - 1
+}
+
+// Whole adds a text that must be judged exactly, in the whole width.
+func (p *Paras) Whole(text string) {
+	*p = append(*p, Para{Text: strings.TrimRight(text, "\n"), Exact: true, Wide: true})
 }
 
 // Flow adds what lays itself out, in the whole width, and returns its number.
@@ -101,12 +108,28 @@ func (p *Paras) JSON(label string, raw core.Raw) {
 	}
 }
 
+// Document adds a document under a heading of its own.
+func (p *Paras) Document(head string, raw core.Raw) {
+	if len(raw) > 0 {
+		p.Head(head)
+		p.JSON("", raw)
+	}
+}
+
 // Rows adds lines that are cut and not wrapped, such as a tree. Without a
 // label they take the whole width.
 func (p *Paras) Rows(label string, rows []Row) {
 	if len(rows) > 0 {
 		*p = append(*p, Para{Label: label, Rows: rows, Wide: label == ""})
 	}
+}
+
+// Made is when something was made, and by whom.
+func Made(now, t time.Time, by string) string {
+	if by == "" {
+		return When(now, t)
+	}
+	return When(now, t) + " by " + by
 }
 
 // When is a time with its age, for paragraphs.

@@ -67,14 +67,7 @@ func fetchMessage(ctx context.Context, of Bus, tenant, id string) (g talked, err
 
 func messageText(env pane.Env, g *talked, out *pane.Paras) {
 	m := &g.Message
-	if m.Topic != "" {
-		out.Exact("topic", m.Topic, screen.Accent)
-	} else {
-		out.Exact("to", m.RecipientID, screen.Accent)
-	}
-	out.Exact("from", m.SenderID, screen.Accent)
-	out.Add("type", string(m.MessageType), screen.Text)
-	out.Add("sent", pane.When(env.Now, m.Timestamp), screen.Text)
+	out.Fields(&env, m, "topic,exact,accent to:recipient_id,exact,accent from:sender_id,exact,accent type:message_type sent:timestamp")
 	if m.TTL > 0 {
 		lives := "kept for delivery " + face.Span(time.Duration(m.TTL)*time.Second)
 		if m.Unanswered || m.Status == bus.Open {
@@ -82,8 +75,7 @@ func messageText(env pane.Env, g *talked, out *pane.Paras) {
 		}
 		out.Add("priority", strconv.Itoa(m.Priority)+", "+lives, screen.Text)
 	}
-	out.Head("payload")
-	out.JSON("", m.Payload)
+	out.Document("payload", m.Payload)
 	if len(m.Deliveries) > 0 {
 		out.Head("deliveries")
 		for _, d := range m.Deliveries {
@@ -108,10 +100,6 @@ func messageText(env pane.Env, g *talked, out *pane.Paras) {
 		}
 	}
 	out.Head("record")
-	out.Add("message", m.MessageID, screen.Accent)
-	out.Add("correlation", m.CorrelationID, screen.Dim)
-	out.Link("repeats", m.ResendOf, screen.Accent, pane.Item{Kind: "bus-message", ID: m.ResendOf})
-	out.Link("task", m.TaskID, screen.Accent, pane.Item{Kind: "task", ID: m.TaskID})
-	out.Add("trace", m.TraceID, screen.Dim)
-	out.Add("seq", strconv.FormatUint(m.Seq, 10), screen.Dim)
+	out.Fields(&env, m, "message:message_id,accent correlation:correlation_id,dim repeats:resend_of,opens=bus-message")
+	out.Fields(&env, m, "task:task_id,opens trace:trace_id,dim seq,dim")
 }

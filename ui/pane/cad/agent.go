@@ -66,12 +66,9 @@ func NewAgent(of CAD) *pane.Detail[wholeAgent] {
 
 func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
 	a, m := &g.Agent, &g.metrics
-	out.Add("does", a.Operation, screen.Busy)
-	out.Link("waits for", a.Waiting, screen.Warn, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
-	out.Link("task", a.TaskID, screen.Accent, pane.Item{Kind: "task", ID: a.TaskID, Task: a.TaskID})
+	out.Fields(&env, a, "does:operation,busy waits_for:approval_id,opens=approval,warn task:task_id,opens")
 	out.Add("role", a.Role+": "+strings.Join(g.role.AllowedOperations, " "), screen.Text)
-	out.Link("acts as it", a.FleetAgent, screen.Accent, pane.Item{Kind: "agent", ID: a.FleetAgent, Agent: a.FleetAgent})
-	out.Link("workspace", a.WorkspaceID, screen.Accent, pane.Item{Kind: "workspace", ID: a.WorkspaceID, Workspace: a.WorkspaceID})
+	out.Fields(&env, a, "acts_as_it:fleet_agent,opens=agent workspace:workspace_id,opens")
 	out.Add("operations", fmt.Sprintf("%d: %d well, %d failed", a.OperationCount, a.SuccessCount, a.ErrorCount), screen.Text)
 	if a.OperationCount > 0 {
 		rate, role := rate(a.SuccessCount, a.OperationCount)
@@ -85,8 +82,7 @@ func agentText(env pane.Env, g *wholeAgent, out *pane.Paras) {
 		out.Add("breaches", breaches, role)
 	}
 	out.Add("took", fmt.Sprintf("%.1f ms a time, p95 %.1f ms", m.MeanMS, m.P95MS), screen.Text)
-	out.Add("created", pane.When(env.Now, a.CreatedAt.Time()), screen.Dim)
-	out.Add("active", pane.When(env.Now, a.LastActive.Time()), screen.Dim)
+	out.Fields(&env, a, "created:created_at,dim active:last_active,dim")
 	if len(a.ErrorLog) > 0 {
 		out.Head(fmt.Sprintf("errors, newest first (%d)", a.ErrorCount))
 		for _, e := range slices.Backward(a.ErrorLog) {

@@ -36,17 +36,15 @@ func (p *Workflow) Picture(env pane.Env) pane.Item { return pane.PictureOf(p.Ope
 
 func workflowText(env pane.Env, w *cad.Workflow, out *pane.Paras) {
 	st, m := workflowState(w), &w.Metrics
-	out.Add("why", w.Cancelled, screen.Warn)
-	out.Add("waits for", w.Waits, screen.Warn)
+	out.Fields(&env, w, "why:cancelled,warn waits_for,warn")
 	out.Add("done", bar(w.Completion, 20, env.ASCII()), st.Role())
-	out.Add("scenario", w.ScenarioName, screen.Text)
-	out.Add("goal", w.Goal, screen.Text)
+	out.Fields(&env, w, "scenario:scenario_name goal")
 	out.Add("pattern", strings.ReplaceAll(string(w.Pattern), "_", " "), screen.Text)
 	out.Add("tasks", fmt.Sprintf("%d of %d completed, %d failed", m.Completed, m.Tasks, m.FailedNow), screen.Text)
 	out.Add("operations", fmt.Sprintf("%d: %d well, %d failed; %d rounds of rework", m.TotalOperations, m.Successful, m.Failed, m.Rounds), screen.Text)
 	out.Add("agents", fmt.Sprintf("%d, at most %d at once", m.AgentsUsed, m.Parallel), screen.Text)
 	out.Add("took", workflowTook(&env, w), screen.Text)
-	out.Add("files", w.Directory, screen.Dim)
+	out.Fields(&env, w, "files:directory,dim")
 	out.Head("tasks: what waits for what")
 	out.Rows("", taskTree(env, w))
 	failures(env, w, out)
@@ -54,16 +52,8 @@ func workflowText(env pane.Env, w *cad.Workflow, out *pane.Paras) {
 	for _, s := range w.Agents {
 		out.Link(s.RoleName, s.AgentID+" in "+s.WorkspaceID, screen.Accent, pane.Item{Kind: "cad-agent", ID: s.AgentID, Agent: s.AgentID, Workspace: s.WorkspaceID})
 	}
-	out.Add("created", pane.When(env.Now, w.CreatedAt.Time())+by(w.CreatedBy), screen.Dim)
-	out.Add("workflow", w.WorkflowID, screen.Dim)
-	out.Add("trace", w.TraceID, screen.Dim)
-}
-
-func by(who string) string {
-	if who == "" {
-		return ""
-	}
-	return " by " + who
+	out.Add("created", pane.Made(env.Now, w.CreatedAt.Time(), w.CreatedBy), screen.Dim)
+	out.Fields(&env, w, "workflow:workflow_id,dim trace:trace_id,dim")
 }
 
 // taskTree is the graph of assignments: below each stands what waits for it.

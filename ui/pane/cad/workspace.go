@@ -153,12 +153,9 @@ func workspaceText(env pane.Env, g *wholeWorkspace, out *pane.Paras) {
 	if w.Name != w.WorkspaceID {
 		out.Add("name", w.Name, screen.Title)
 	}
-	out.Link("base", w.Base, screen.Accent, pane.Item{Kind: "workspace", ID: w.Base, Workspace: w.Base})
-	out.Link("agent", w.AgentID, screen.Accent, pane.Item{Kind: "cad-agent", ID: w.AgentID, Agent: w.AgentID})
+	out.Fields(&env, w, "base:base_workspace_id,opens=workspace agent:agent_id,opens=cad-agent")
 	out.Add("has", fmt.Sprintf("%d solids, %d entities, %d operations", w.SolidCount, w.EntityCount, w.Seq), screen.Text)
-	out.Add("kernel", w.Kernel, screen.Text)
-	out.Add("files", w.Directory, screen.Dim)
-	out.Add("changed", pane.When(env.Now, w.UpdatedAt.Time()), screen.Dim)
+	out.Fields(&env, w, "kernel files:directory,dim changed:updated_at,dim")
 	if len(g.open) > 0 {
 		out.Head(fmt.Sprintf("conflicts (%d)", len(g.open)))
 		for i := range g.open {

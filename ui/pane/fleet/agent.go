@@ -173,9 +173,7 @@ func (p *Agent) text(env pane.Env, a *fleet.Agent, out *pane.Paras) {
 	if ask := pane.Connects(&env, a.TaskID); ask != nil {
 		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Headline(ask), screen.Warn)
 	}
-	if a.Attention != "" {
-		out.Exact("asks", a.Attention, screen.Warn)
-	}
+	out.Exact("asks", a.Attention, screen.Warn)
 	if a.Stuck != nil {
 		out.Add("stuck", a.Stuck.Text+", noticed "+pane.When(env.Now, a.Stuck.Since), screen.Warn)
 	}
@@ -220,18 +218,14 @@ func (p *Agent) text(env pane.Env, a *fleet.Agent, out *pane.Paras) {
 		out.Add("hidden", strings.Join(also.Hide, ", "), screen.Text)
 	}
 	offers(a, out)
-	out.Add("runtime", a.Runtime, screen.Text)
-	out.Add("command", strings.Join(a.Command, " "), screen.Text)
-	out.Add("host", a.Host, screen.Text)
-	out.Add("directory", a.Dir, screen.Text)
-	out.Add("session", a.SessionID, screen.Accent)
+	out.Fields(&env, a, "runtime command,argv host directory:dir session:session_id,opens")
 	if a.PID > 0 {
 		out.Add("process", fmt.Sprintf("%d, %d restarts", a.PID, a.Restarts), screen.Text)
 	}
 	if !acted {
 		p.used(a, out)
 	}
-	out.Add("created", pane.When(env.Now, a.CreatedAt), screen.Dim)
+	out.Fields(&env, a, "created:created_at,dim")
 	out.Head("history (" + strconv.Itoa(p.history.Info.Total) + ")")
 	if p.err != nil {
 		out.Add("", p.err.Error(), screen.Bad)

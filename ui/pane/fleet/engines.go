@@ -55,17 +55,14 @@ func NewEngine() *pane.Detail[cluster.Engine] {
 
 func engineText(env pane.Env, e *cluster.Engine, out *pane.Paras) {
 	out.Add("", stateMeans(e.State), screen.Dim)
-	out.Add("engine", e.Name, screen.Accent)
+	out.Fields(&env, e, "engine:name,accent")
 	if e.Here {
 		out.Add("here", "this cockpit shows it", screen.Good)
 	}
 	if e.Address == "" {
 		out.Add("address", "none: it lets no other engine in", screen.Warn)
 	}
-	out.Add("address", e.Address, screen.Text)
-	out.Add("host", e.Host, screen.Text)
-	out.Add("version", e.Version, screen.Text)
-	out.Add("started", pane.When(env.Now, e.Since), screen.Text)
+	out.Fields(&env, e, "address host version started:started_at")
 	if e.State == cluster.Late || e.State == cluster.Gone {
 		out.Add("seen", pane.When(env.Now, e.Seen), screen.Text)
 	}

@@ -30,14 +30,8 @@ func NewSession(of Sessions) *pane.Detail[session.Session] {
 }
 
 func sessionText(env pane.Env, s *session.Session, out *pane.Paras) {
-	out.Add("session", s.SessionID, screen.Accent)
-	out.Add("name", s.Name, screen.Text)
-	out.Add("reason", s.Reason, screen.Text)
-	out.Add("created", pane.When(env.Now, s.CreatedAt), screen.Text)
-	out.Add("changed", pane.When(env.Now, s.UpdatedAt), screen.Text)
-	if len(s.Pausing) > 0 {
-		out.Add("not paused", strings.Join(s.Pausing, "\n"), screen.Warn)
-	}
+	out.Fields(&env, s, "session:session_id,accent name reason created:created_at changed:updated_at")
+	out.Add("not paused", strings.Join(s.Pausing, "\n"), screen.Warn)
 	for _, b := range env.Snap.Budgets {
 		if b.Subject == "session:"+s.SessionID {
 			out.Head("budget")

@@ -105,27 +105,21 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 		}
 		out.Add("waiting", why, screen.Warn)
 	}
-	out.Add("kind", t.Kind, screen.Text)
+	out.Fields(&env, t, "kind")
+	kind := "agent"
 	if t.Kind == skill.KindInvoke {
-		out.Link("subagent", t.Agent, screen.Accent, pane.Item{Kind: "subagent", ID: t.Agent})
-	} else {
-		out.Add("agent", t.Agent, screen.Accent)
+		kind = "subagent"
 	}
-	out.Add("task", t.TaskID, screen.Accent)
-	out.Add("approval", t.ApprovalID, screen.Accent)
-	out.Add("parent", t.ParentTaskID, screen.Accent)
-	out.Add("after", strings.Join(t.After, " "), screen.Accent)
-	out.Add("session", t.SessionID, screen.Accent)
+	out.Link(kind, t.Agent, screen.Accent, pane.ItemOf(kind, t.Agent))
+	out.Fields(&env, t, "task:task_id,accent approval:approval_id,opens parent:parent_task_id,opens=task after,argv,accent session:session_id,opens")
 	attempt := strconv.Itoa(t.Attempt+1) + " of " + strconv.Itoa(max(t.MaxAttempts, 1))
 	out.Add("attempt", attempt+", priority "+strconv.Itoa(t.Priority), screen.Text)
-	if t.TimeoutS > 0 {
-		out.Add("time-out", face.Span(time.Duration(t.TimeoutS)*time.Second), screen.Text)
-	}
+	out.Fields(&env, t, "time-out:timeout_s,s")
 	if by := t.StartBy(); !by.IsZero() {
 		out.Add("start by", pane.Clock(env.Now, by)+", else it times out", screen.Warn)
 	}
-	out.Add("created", pane.When(env.Now, t.CreatedAt)+" by "+t.CreatedBy, screen.Text)
-	out.Add("started", pane.When(env.Now, t.StartedAt), screen.Text)
+	out.Add("created", pane.Made(env.Now, t.CreatedAt, t.CreatedBy), screen.Text)
+	out.Fields(&env, t, "started:started_at")
 	if !t.CompletedAt.IsZero() {
 		out.Add("ended", pane.When(env.Now, t.CompletedAt)+", took "+t.CompletedAt.Sub(began(t)).Round(time.Millisecond).String(), screen.Text)
 	}
@@ -135,7 +129,7 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	if t.Denials > 0 {
 		out.Add("denied", strconv.Itoa(t.Denials)+" tool calls in this run", screen.Warn)
 	}
-	out.Add("trace", t.TraceID, screen.Dim)
+	out.Fields(&env, t, "trace:trace_id,dim")
 	if a := g.ask; a != nil {
 		st := pane.ApprovalState(a)
 		line := st.Label(env.Glyphs) + " " + pane.Headline(a)
@@ -149,9 +143,7 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 		if r.Error != nil {
 			out.Exact("error", r.Error.Code+": "+r.Error.Message, screen.Bad)
 		}
-		if r.Confidence != nil {
-			out.Add("confidence", pane.Confidence(*r.Confidence), screen.Text)
-		}
+		out.Add("confidence", pane.Confidence(r.Confidence), screen.Text)
 		out.Add("denials", strings.Join(r.Denials, " "), screen.Warn)
 		out.Exact("output", g.output, screen.Text)
 	}

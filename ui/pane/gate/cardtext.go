@@ -76,21 +76,11 @@ func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Gro
 		t.Add("to answer", strings.Join(a.Approvers, " or "), screen.Warn)
 	}
 	t.Add("touches", touches(a), screen.Text)
-	for _, part := range []struct {
-		label string
-		of    []string
-		role  screen.Role
-	}{
-		{"hosts", a.Subject.Hosts, screen.Warn},
-		{"recipients", a.Subject.Recipients, screen.Warn},
-		{"amounts", a.Subject.Amounts, screen.Danger},
-		{"paths", a.Subject.Paths, screen.Text},
-		{"does", a.Subject.Effects, screen.Text},
-	} {
-		if len(part.of) > 0 {
-			t.Exact(part.label, strings.Join(part.of, ", "), part.role)
-		}
-	}
+	t.Exact("hosts", strings.Join(a.Subject.Hosts, ", "), screen.Warn)
+	t.Exact("recipients", strings.Join(a.Subject.Recipients, ", "), screen.Warn)
+	t.Exact("amounts", strings.Join(a.Subject.Amounts, ", "), screen.Danger)
+	t.Exact("paths", strings.Join(a.Subject.Paths, ", "), screen.Text)
+	t.Exact("does", strings.Join(a.Subject.Effects, ", "), screen.Text)
 	if a.Subject.Undo != "" {
 		role := screen.Warn
 		if a.Subject.Reversible == "yes" {
@@ -119,9 +109,7 @@ func sheet(env *pane.Env, a *judge.Approval, args *arguments, grounds *judge.Gro
 		pane.Why(grounds, &t)
 	}
 	t.Head("bound to")
-	t.Add("digest", a.Digest, screen.Dim)
-	t.Add("id", a.ApprovalID, screen.Dim)
-	t.Add("trace", a.TraceID, screen.Dim)
+	t.Fields(env, a, "digest,dim id:approval_id,dim trace:trace_id,dim")
 	return t, end
 }
 
@@ -130,9 +118,7 @@ func does(env *pane.Env, a *judge.Approval, args *arguments, t *pane.Paras) (las
 	t.Head("exactly")
 	t.Exact("action", joined(a.Action.Kind, a.Action.Server, a.Action.Tool), screen.Accent)
 	for i := range a.Action.Files {
-		if lies := a.Action.Files[i].Lies; lies != "" {
-			t.Exact("mind", lies, screen.Danger)
-		}
+		t.Exact("mind", a.Action.Files[i].Lies, screen.Danger)
 	}
 	label := "tool call"
 	for _, line := range pane.During(a) {
@@ -149,15 +135,11 @@ func does(env *pane.Env, a *judge.Approval, args *arguments, t *pane.Paras) (las
 	if a.Fixed && a.Status == judge.Open {
 		t.Add("", a.Agent.Name+" can't be given edited arguments: edit denies it and says what to do instead", screen.Dim)
 	}
-	if len(a.Content) > 0 {
-		t.Exact("answered with", string(a.Content), screen.Accent)
-	}
+	t.Exact("answered with", string(a.Content), screen.Accent)
 	if a.PriorDigest != "" {
 		t.Add("", "edited: these arguments replace those of digest "+short(a.PriorDigest), screen.Warn)
 	}
-	if len(a.Action.Effects) > 0 {
-		t.Exact("declares", strings.Join(a.Action.Effects, ", "), screen.Warn)
-	}
+	t.Exact("declares", strings.Join(a.Action.Effects, ", "), screen.Warn)
 	t.Add("bound", joined(a.Bound, a.Caveat), screen.Text)
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
@@ -207,17 +189,13 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 		t.Add("answer holds", "for this run: until "+until, screen.Text)
 	}
 	t.Add("session", a.Session, screen.Accent)
-	if a.Confidence != nil {
-		t.Add("confidence", pane.Confidence(*a.Confidence), screen.Text)
-	}
+	t.Add("confidence", pane.Confidence(a.Confidence), screen.Text)
 	rule := a.RuleID
 	if rule == "" {
 		rule = "none matched: ask a person"
 	}
 	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
-	if a.Always != "" {
-		t.Exact("always would", a.Always, screen.Text)
-	}
+	t.Exact("always would", a.Always, screen.Text)
 	if a.Unsandboxed {
 		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
 	}

@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"strconv"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -42,14 +41,9 @@ func NewDecision(of Judge) *pane.Detail[grounded] {
 
 func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
 	d := &g.GateDecision
-	out.Add("reason", d.ReasonCode, screen.Text)
-	out.Add("why", d.Rationale, screen.Text)
-	if d.Confidence != nil {
-		out.Add("confidence", pane.Confidence(*d.Confidence), screen.Text)
-	}
-	out.Add("gate", string(d.Gate), screen.Text)
-	out.Add("kind", d.Kind, screen.Text)
-	out.Add("agent", d.Agent, screen.Accent)
+	out.Fields(&env, d, "reason:reason_code why:rationale")
+	out.Add("confidence", pane.Confidence(d.Confidence), screen.Text)
+	out.Fields(&env, d, "gate kind agent,opens")
 	if g.why != nil {
 		out.Head("on what grounds")
 		if d.DecidedBy != "policy" && g.why.ApprovalID != "" {
@@ -63,21 +57,10 @@ func decisionText(env pane.Env, g *grounded, out *pane.Paras) {
 		by += " (self-approved)"
 	}
 	out.Add("decided by", by, screen.Text)
-	out.Add("shown", pane.When(env.Now, d.ShownAt), screen.Text)
-	out.Add("decided", pane.When(env.Now, d.CreatedAt), screen.Text)
-	if d.Abort {
-		out.Add("abort", strconv.FormatBool(d.Abort), screen.Bad)
-	}
+	out.Fields(&env, d, "shown:shown_at decided:created_at abort,bad")
 	out.Head("bound to")
-	out.Add("rule", d.RuleID, screen.Text)
-	out.Add("policy", d.PolicyVersion, screen.Dim)
-	out.Add("digest", d.Digest, screen.Dim)
-	out.Add("before edit", d.PriorDigest, screen.Dim)
-	out.Link("approval", d.ApprovalID, screen.Accent, pane.Item{Kind: "approval", ID: d.ApprovalID})
-	out.Link("task", d.TaskID, screen.Accent, pane.Item{Kind: "task", ID: d.TaskID})
-	out.Link("session", d.Session, screen.Accent, pane.Item{Kind: "session", ID: d.Session})
-	out.Add("trace", d.TraceID, screen.Dim)
-	out.Add("id", d.DecisionID, screen.Dim)
+	out.Fields(&env, d, "rule:rule_id policy:policy_version,dim digest,dim before_edit:prior_digest,dim approval:approval_id,opens")
+	out.Fields(&env, d, "task:task_id,opens session:session_id,opens trace:trace_id,dim id:decision_id,dim")
 }
 
 // NewDecisions makes the pane of the judge's decisions, newest first.

@@ -178,14 +178,7 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 		}
 		out.Add("jail", jail, role)
 	}
-	out.Add("run by", strings.Join(d.Interpreter, " "), screen.Text)
-	if len(d.Gates) > 0 {
-		var gates []string
-		for _, at := range d.Gates {
-			gates = append(gates, string(at))
-		}
-		out.Add("decides at", strings.Join(gates, ", "), screen.Text)
-	}
+	out.Fields(&env, d, "run_by:interpreter,argv decides_at:gates")
 	if by, role := proposer(&env, d); by != "" {
 		if by += ", " + pane.When(env.Now, d.CreatedAt); role == screen.Warn {
 			by += "; an agent proposes, and never activates"
@@ -198,8 +191,7 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 	if d.ActivatedBy != "" {
 		out.Add("activated", "by "+d.ActivatedBy+" "+pane.When(env.Now, d.ActivatedAt), screen.Text)
 	}
-	out.Add("ruled until", pane.When(env.Now, d.RetiredAt), screen.Text)
-	out.Add("withdrawn by", d.WithdrawnBy, screen.Text)
+	out.Fields(&env, d, "ruled_until:retired_at withdrawn_by")
 	tests, role := tests(&env, d)
 	if !d.TestedAt.IsZero() {
 		tests += ", " + pane.When(env.Now, d.TestedAt)
@@ -214,19 +206,13 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 	p.showBack(&env, out)
 	p.showCases(out)
 	out.Head("source")
-	whole := func(text string) {
-		*out = append(*out, pane.Para{Text: strings.TrimRight(text, "\n"), Exact: true, Wide: true})
-	}
-	whole(g.Source)
+	out.Whole(g.Source)
 	if g.CaseSet != "" {
 		out.Head(fmt.Sprintf("case set (%d)", d.Cases))
-		whole(g.CaseSet)
+		out.Whole(g.CaseSet)
 	}
 	out.Head("bound to")
-	out.Add("version", d.Version, screen.Dim)
-	out.Add("source", d.SourceDigest, screen.Dim)
-	out.Add("resource", d.URI, screen.Dim)
-	out.Add("id", d.PolicyID, screen.Dim)
+	out.Fields(&env, d, "version:policy_version,dim source:source_digest,dim resource:uri,dim id:policy_id,dim")
 }
 
 // showBack writes out which past decisions would flip.

@@ -79,15 +79,11 @@ func NewEvent(of Audit) *pane.Detail[audit.Event] {
 }
 
 func eventText(env pane.Env, e *audit.Event, out *pane.Paras) {
-	out.Add("event", e.EventID, screen.Accent)
-	out.Add("type", e.EventType, screen.Text)
-	out.Add("seq", strconv.FormatUint(e.Seq, 10), screen.Text)
-	out.Add("at", pane.When(env.Now, e.CreatedAt), screen.Text)
+	out.Fields(&env, e, "event:event_id,accent type:event_type seq at:created_at")
 	out.Add("actor", string(e.Kind)+" "+e.Actor+" by "+string(e.Door), screen.Text)
-	out.Add("trace", e.TraceID, screen.Dim)
+	out.Fields(&env, e, "trace:trace_id,dim")
 	if e.Prev > 0 {
 		out.Add("before it", "event "+strconv.FormatUint(e.Prev, 10)+" of the same subject", screen.Dim)
 	}
-	out.Head("payload")
-	out.JSON("", e.Payload)
+	out.Document("payload", e.Payload)
 }

@@ -144,15 +144,9 @@ func eventText(env pane.Env, d *dag.Detail, out *pane.Paras) {
 	out.Add("event", e.EventID, screen.Accent)
 	out.Add("kind", graph.Word(string(e.Kind)), screen.Title)
 	out.Add("at", pane.Precise(env.Now, e.TS.Time())+" ("+pane.Age(env.Now, e.TS.Time())+" ago)", screen.Text)
-	if said := saysOf(e); said != "" {
-		out.Exact("says", said, screen.Text)
-	}
+	out.Exact("says", saysOf(e), screen.Text)
 	out.Link("run", e.RunID, screen.Accent, pane.Item{Kind: "timeline", ID: "run:" + e.RunID})
-	out.Link("agent", e.AgentID, screen.Accent, pane.Item{Kind: "agent", ID: e.AgentID, Agent: e.AgentID})
-	out.Link("task", e.TaskID, screen.Accent, pane.Item{Kind: "task", ID: e.TaskID, Task: e.TaskID})
-	out.Link("session", e.SessionID, screen.Accent, pane.Item{Kind: "session", ID: e.SessionID, Session: e.SessionID})
-	out.Add("correlation", e.CorrelationID, screen.Dim)
-	out.Add("trace", e.TraceID, screen.Dim)
+	out.Fields(&env, e, "agent:agent_id,opens task:task_id,opens session:session_id,opens correlation:correlation_id,dim trace:trace_id,dim")
 	if e.Parent != nil {
 		out.Link("parent", e.Parent.EventID, screen.Accent, pane.Item{Kind: sheetName, ID: e.Parent.EventID})
 	}
@@ -162,14 +156,12 @@ func eventText(env pane.Env, d *dag.Detail, out *pane.Paras) {
 	}
 	out.Add("place", place+strconv.FormatUint(d.Pos, 10)+" of the record, taken in "+pane.When(env.Now, d.RecordedAt.Time()), screen.Dim)
 	if body, err := core.Encode(e.Body); err == nil && len(body) > len("{}") {
-		out.Head("fields")
-		out.JSON("", body)
+		out.Document("fields", body)
 	}
 	for i := range e.Nodes {
 		n := &e.Nodes[i]
 		if body, err := core.Encode(n); err == nil {
-			out.Head("states " + graph.Word(string(n.Type)) + " " + n.ID())
-			out.JSON("", body)
+			out.Document("states "+graph.Word(string(n.Type))+" "+n.ID(), body)
 		}
 	}
 	edges(d, out)

@@ -22,9 +22,7 @@ func NewExecution(of Skills) *pane.Detail[skill.Execution] {
 }
 
 func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
-	if e.Error != "" {
-		out.Exact("error", e.Error, screen.Bad)
-	}
+	out.Fields(&env, e, "error,exact,bad")
 	ref := e.SkillName + "@" + e.SkillVersion
 	out.Link("skill", ref, screen.Accent, pane.Item{Kind: "skill", ID: ref})
 	if e.Step != e.SkillName {
@@ -43,19 +41,9 @@ func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
 	if e.Interrupted {
 		out.Add("", "ended from outside; runs again with its task", screen.Warn)
 	}
-	out.Add("started", pane.When(env.Now, e.StartedAt), screen.Text)
-	out.Add("ended", pane.When(env.Now, e.CompletedAt), screen.Text)
-	out.Link("subagent", e.AgentID, screen.Accent, pane.Item{Kind: "subagent", ID: e.AgentID})
-	out.Link("task", e.TaskID, screen.Accent, pane.Item{Kind: "task", ID: e.TaskID})
-	out.Add("runner", e.Kind, screen.Text)
-	out.Add("digest", e.Digest, screen.Dim)
-	out.Add("trace", e.TraceID, screen.Dim)
-	if len(e.Result) > 0 {
-		out.Head("result")
-		out.JSON("", e.Result)
-	}
-	out.Head("parameters")
-	out.JSON("", e.Parameters)
+	out.Fields(&env, e, "started:started_at ended:completed_at subagent:agent_id,opens task:task_id,opens runner:kind digest,dim trace:trace_id,dim")
+	out.Document("result", e.Result)
+	out.Document("parameters", e.Parameters)
 }
 
 // NewExecutions makes the pane of the runs of skills, newest first.

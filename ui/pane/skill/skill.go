@@ -112,8 +112,7 @@ func needs(s *skill.Skill) (all []need) {
 
 func sheetText(env pane.Env, g *whole, out *pane.Paras) {
 	s := g.Skill
-	out.Add("what", s.Description, screen.Title)
-	out.Add("tags", strings.Join(s.Tags, " "), screen.Text)
+	out.Fields(&env, s, "what:description,title tags,argv")
 	out.Add("effects", effects(s), effectRole(s))
 	if len(s.Effects) == 0 {
 		out.Add("effects", "none", screen.Good)
@@ -133,9 +132,7 @@ func sheetText(env pane.Env, g *whole, out *pane.Paras) {
 		versions = append(versions, r)
 	}
 	out.Rows("versions", versions)
-	out.Add("source", s.Source, screen.Text)
-	out.Add("changed", pane.When(env.Now, s.UpdatedAt), screen.Dim)
-	out.Add("digest", s.Digest, screen.Dim)
+	out.Fields(&env, s, "source changed:updated_at,dim digest,dim")
 	out.Head(fmt.Sprintf("runs (%d)", g.figures.Total))
 	if f := g.figures; f.Counted > 0 {
 		role := screen.Good
@@ -151,19 +148,10 @@ func sheetText(env pane.Env, g *whole, out *pane.Paras) {
 		out.Head("needs")
 		out.Rows("", needsTree(env, g))
 	}
-	out.Head("parameters")
-	out.JSON("", s.ParametersSchema)
-	if len(s.ReturnsSchema) > 0 {
-		out.Head("returns")
-		out.JSON("", s.ReturnsSchema)
-	}
+	out.Document("parameters", s.ParametersSchema)
+	out.Document("returns", s.ReturnsSchema)
 	if len(s.Runner.Steps) > 0 {
-		out.Head("steps")
-		if steps, err := core.Encode(s.Runner.Steps); err == nil {
-			out.JSON("", steps)
-		} else {
-			out.Add("", err.Error(), screen.Bad)
-		}
+		out.Document("steps", core.MustEncode(s.Runner.Steps))
 	}
 }
 

@@ -50,14 +50,12 @@ func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 	if string(a.State) != pane.SubagentState(&env, a).Word { // its own word beside the one that all agents share
 		out.Add("", string(a.State), screen.Dim)
 	}
-	if a.Error != "" {
-		out.Exact("error", a.Error, screen.Bad)
-	}
+	out.Fields(&env, a, "error,exact,bad")
 	if a.Waiting != "" {
 		why, role := pane.SubagentWhy(&env, a)
 		out.Link("waits for", why, role, pane.Item{Kind: "approval", ID: a.Waiting, Approval: a.Waiting})
 	}
-	out.Link("skill", a.Skill, screen.Accent, pane.Item{Kind: "skill", ID: a.Skill})
+	out.Fields(&env, a, "skill,opens")
 	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != name {
 		label := "now"
 		if a.State.Final() {
@@ -65,15 +63,9 @@ func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 		}
 		out.Add(label, a.Step, screen.Text)
 	}
-	out.Add("subagent", a.AgentID, screen.Accent)
-	out.Link("task", a.TaskID, screen.Accent, pane.Item{Kind: "task", ID: a.TaskID})
-	out.Add("session", a.SessionID, screen.Accent)
-	by := ""
-	if a.CreatedBy != "" {
-		by = " by " + a.CreatedBy
-	}
-	out.Add("created", pane.When(env.Now, a.CreatedAt)+by, screen.Text)
-	out.Add("started", pane.When(env.Now, a.StartedAt), screen.Text)
+	out.Fields(&env, a, "subagent:agent_id,accent task:task_id,opens session:session_id,opens")
+	out.Add("created", pane.Made(env.Now, a.CreatedAt, a.CreatedBy), screen.Text)
+	out.Fields(&env, a, "started:started_at")
 	if !a.CompletedAt.IsZero() {
 		ended := pane.When(env.Now, a.CompletedAt)
 		if !a.StartedAt.IsZero() {
@@ -81,23 +73,16 @@ func subagentText(env pane.Env, g *wholeSubagent, out *pane.Paras) {
 		}
 		out.Add("ended", ended, screen.Text)
 	}
-	out.Add("trace", a.TraceID, screen.Dim)
+	out.Fields(&env, a, "trace:trace_id,dim")
 	out.Head(fmt.Sprintf("executions (%d)", g.runs.Info.Total))
 	for i := range g.runs.Items {
 		linkExecution(&env, out, &g.runs.Items[i])
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Results)) {
-		out.Head("result of " + name)
-		out.JSON("", a.Results[name])
+		out.Document("result of "+name, a.Results[name])
 	}
-	if len(a.SkillParams) > 0 {
-		out.Head("parameters")
-		out.JSON("", a.SkillParams)
-	}
-	if len(a.Metadata) > 0 {
-		out.Head("metadata")
-		out.JSON("", a.Metadata)
-	}
+	out.Document("parameters", a.SkillParams)
+	out.Document("metadata", a.Metadata)
 }
 
 // NewSubagents makes the pane of all that ran or runs skills, newest first.
