@@ -53,8 +53,9 @@ type Spec[T any] struct {
 	// that need somebody, by their numbers.
 	Head      func(ctx context.Context, env Env) ([]uint64, error)
 	FetchFrom func(ctx context.Context, tenant string, head []uint64, f core.Filter) (core.Page[T], error)
-	// Rows are those of a list in memory. A list with neither has its rows by
-	// SetRows.
+	// Load, in place of Fetch, reads all rows of a list that is never long, Rows has those
+	// of one in memory. A list with none of them has its rows by SetRows.
+	Load func(ctx context.Context, tenant string) ([]T, error)
 	Rows func(env Env) []T
 	// Order puts the rows of a list in memory in the order of need, see Ordered; nil
 	// leaves them as they come.

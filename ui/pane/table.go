@@ -32,6 +32,8 @@ type Table[T any] struct {
 	held   bool // the list stands still
 	next   []T  // rows that came meanwhile, of a list in memory
 	ranks  []func(v any) float64
+	loads  Reader[[]T]
+	err    error // of what was loaded
 	order
 
 	chosen       []int // columns, by their places, in order; nil is all
@@ -53,7 +55,7 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 		}
 		spec.Cols, spec.Row = faced(laid, spec.Face, spec.Cells)
 	}
-	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}, ranks: ranks}
+	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}, ranks: ranks, loads: NewReader[[]T](spec.Name)}
 	if spec.Fetch != nil || spec.FetchFrom != nil {
 		t.pager = NewPager[T](spec.Name)
 	}
@@ -97,11 +99,15 @@ func (t *Table[T]) title(env Env) string {
 
 func (t *Table[T]) Show(Env, Item) tea.Cmd { return nil }
 
-// Refresh implements Pane for lists with Rows and for those in pages.
+// Refresh implements Pane for lists with Rows, for those that are loaded and for those in
+// pages.
 func (t *Table[T]) Refresh(env Env) tea.Cmd {
 	t.env = env
 	if t.spec.Rows != nil {
 		t.SetRows(env, t.spec.Rows(env))
+	}
+	if load := t.spec.Load; load != nil {
+		return t.loads.Read(env.Tenant, func(ctx context.Context) ([]T, error) { return load(ctx, env.Tenant) })
 	}
 	if t.pager == nil || t.held || t.spec.Head != nil && !t.made {
 		return nil
@@ -136,8 +142,16 @@ func (t *Table[T]) window() (first, n int) {
 	return max(0, t.grid.Index()-page), 2*page + 1
 }
 
-// Update implements Pane for lists in pages.
+// Update implements Pane for lists that are loaded and for those in pages.
 func (t *Table[T]) Update(env Env, body any) tea.Cmd {
+	if a, ok := t.loads.Take(env.Tenant, body); ok {
+		if t.err = a.Err; a.Err == nil {
+			t.SetRows(env, a.Got)
+		}
+		if a.Again {
+			return t.Refresh(env)
+		}
+	}
 	if t.pager == nil {
 		return nil
 	}
@@ -326,6 +340,8 @@ func (t *Table[T]) empty() string {
 	switch {
 	case t.pager != nil && t.pager.Err() != nil:
 		return t.pager.Err().Error()
+	case t.err != nil:
+		return t.err.Error()
 	case t.text != "":
 		return "nothing passes the filter; esc clears it"
 	}

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -15,50 +13,32 @@ import (
 	"swarmdeck/ui/screen"
 )
 
-const subscriptionsName = "subscriptions"
-
 // reader is one row: a subscription, or a mailbox that nobody reads.
 type reader struct {
 	bus.SubscriptionInfo
 	oldest time.Time // of a mailbox's unread messages
 }
 
-// Subscriptions lists readers, those that are furthest behind first.
-type Subscriptions struct {
-	*pane.Table[reader]
-	bus   Bus
-	reads pane.Reader[[]reader]
-}
-
 // NewSubscriptions makes the pane of who reads what of the bus and how far
-// behind, and of mailboxes with unread messages.
-func NewSubscriptions(of Bus) *Subscriptions {
-	return &Subscriptions{
-		bus:   of,
-		reads: pane.NewReader[[]reader](subscriptionsName),
-		Table: pane.NewTable(pane.Spec[reader]{
-			Name: subscriptionsName, Title: "subscriptions", Empty: "nobody reads the bus",
-			Cols: []grid.Column{
-				{Title: "READS", Min: 18, Weight: 2, Key: true},
-				{Title: "NAME", Min: 12, Weight: 1, Priority: 2},
-				{Title: "BY", Min: 10, Weight: 1, Priority: 3, Middle: true},
-				{Title: "READER", Min: 10},
-				{Title: "LAG", Min: 6, Right: true},
-				{Title: "IN HAND", Min: 7, Priority: 4, Right: true},
-				{Title: "MISSED", Min: 6, Priority: 1, Right: true},
-				{Title: "OLDEST", Min: 6, Priority: 5, Right: true},
-			},
-			ID:   func(r *reader) string { return r.Name + " " + r.Pattern + " " + r.RecipientID + " " + r.By },
-			Row:  readerRow,
-			Item: func(r *reader) pane.Item { return pane.Item{Kind: "subscription", ID: r.Name} },
-		}),
-	}
-}
-
-// Refresh reads them: a handful, whatever the history.
-func (p *Subscriptions) Refresh(env pane.Env) tea.Cmd {
-	of, tenant := p.bus, env.Tenant
-	return p.reads.Read(tenant, func(ctx context.Context) ([]reader, error) { return readSubscriptions(ctx, of, tenant) })
+// behind, the furthest first, and of mailboxes with unread messages.
+func NewSubscriptions(of Bus) *pane.Table[reader] {
+	return pane.NewTable(pane.Spec[reader]{
+		Name: "subscriptions", Title: "subscriptions", Empty: "nobody reads the bus",
+		Cols: []grid.Column{
+			{Title: "READS", Min: 18, Weight: 2, Key: true},
+			{Title: "NAME", Min: 12, Weight: 1, Priority: 2},
+			{Title: "BY", Min: 10, Weight: 1, Priority: 3, Middle: true},
+			{Title: "READER", Min: 10},
+			{Title: "LAG", Min: 6, Right: true},
+			{Title: "IN HAND", Min: 7, Priority: 4, Right: true},
+			{Title: "MISSED", Min: 6, Priority: 1, Right: true},
+			{Title: "OLDEST", Min: 6, Priority: 5, Right: true},
+		},
+		ID:   func(r *reader) string { return r.Name + " " + r.Pattern + " " + r.RecipientID + " " + r.By },
+		Row:  readerRow,
+		Item: func(r *reader) pane.Item { return pane.Item{Kind: "subscription", ID: r.Name} },
+		Load: func(ctx context.Context, tenant string) ([]reader, error) { return readSubscriptions(ctx, of, tenant) },
+	})
 }
 
 func readSubscriptions(ctx context.Context, of Bus, tenant string) ([]reader, error) {
@@ -87,22 +67,6 @@ func readSubscriptions(ctx context.Context, of Bus, tenant string) ([]reader, er
 	}
 	core.Sort(all, func(a, b reader) int { return b.Lag - a.Lag })
 	return all, nil
-}
-
-// Update takes what was read.
-func (p *Subscriptions) Update(env pane.Env, body any) tea.Cmd {
-	a, ok := p.reads.Take(env.Tenant, body)
-	switch {
-	case !ok:
-		return nil
-	case a.Err != nil:
-		return pane.Say(a.Err.Error(), true)
-	}
-	p.SetRows(env, a.Got)
-	if a.Again {
-		return p.Refresh(env)
-	}
-	return nil
 }
 
 func readerRow(env *pane.Env, r *reader, set func(int, string, screen.Role)) {

@@ -22,8 +22,8 @@ func NewConflicts(of CAD) *pane.Table[model.Conflict] {
 			},
 		},
 		ID: conflictID, Item: conflictItem,
-		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[model.Conflict], error) {
-			return fetchConflicts(ctx, of, tenant, f)
+		Load: func(ctx context.Context, tenant string) ([]model.Conflict, error) {
+			return readConflicts(ctx, of, tenant)
 		},
 	})
 }
@@ -42,17 +42,12 @@ func conflictItem(c *model.Conflict) pane.Item {
 // conflictWhy is the kind of conflict in words.
 func conflictWhy(c *model.Conflict) string { return strings.ReplaceAll(string(c.Type), "_", " ") }
 
-// fetchConflicts gathers the conflicts of all workspaces that have some.
-func fetchConflicts(ctx context.Context, of CAD, tenant string, f core.Filter) (core.Page[model.Conflict], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[model.Conflict]{}, err
-	}
-	var all []model.Conflict
+// readConflicts gathers the conflicts of all workspaces that have some.
+func readConflicts(ctx context.Context, of CAD, tenant string) (all []model.Conflict, err error) {
 	for page := 1; ; page++ {
 		spaces, err := of.Workspaces(ctx, tenant, core.Filter{Page: page, Size: core.MaxPageSize})
 		if err != nil {
-			return core.Page[model.Conflict]{}, err
+			return nil, err
 		}
 		for _, s := range spaces.Items {
 			if s.Conflicts == 0 {
@@ -60,18 +55,12 @@ func fetchConflicts(ctx context.Context, of CAD, tenant string, f core.Filter) (
 			}
 			open, err := of.Conflicts(ctx, tenant, s.WorkspaceID)
 			if err != nil {
-				return core.Page[model.Conflict]{}, err
+				return nil, err
 			}
-			for _, c := range open {
-				if strings.Contains(strings.ToLower(conflictID(&c)+" "+conflictWhy(&c)), strings.ToLower(f.Match)) {
-					all = append(all, c)
-				}
-			}
+			all = append(all, open...)
 		}
 		if !spaces.Info.Next {
-			break
+			return all, nil
 		}
 	}
-	from := min(f.Offset(), len(all))
-	return core.NewPage(all[from:min(from+f.Size, len(all))], f, len(all)), nil
 }

@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -37,39 +36,15 @@ func NewPolicies(of Judge) *Policies {
 			"BY":     proposer,
 		},
 		ID: func(p *judge.Policy) string { return p.PolicyID }, Item: policyItem,
-		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[judge.Policy], error) {
-			return policiesOf(ctx, of, tenant, f)
+		Load: func(ctx context.Context, tenant string) ([]judge.Policy, error) {
+			all, err := of.Policies(ctx, tenant)
+			if err != nil {
+				return nil, err
+			}
+			embedded, err := of.GetPolicy(ctx, tenant, judge.BasePolicy)
+			return append(all, embedded.Policy), err
 		},
 	})}
-}
-
-// policiesOf are the tenant's policies, the newest first, and the embedded one.
-func policiesOf(ctx context.Context, of Judge, tenant string, f core.Filter) (page core.Page[judge.Policy], err error) {
-	if f, err = f.Check(); err != nil {
-		return page, err
-	}
-	all, err := of.Policies(ctx, tenant)
-	if err != nil {
-		return page, err
-	}
-	now, err := of.Standing(ctx, tenant)
-	if err != nil {
-		return page, err
-	}
-	base := judge.Policy{TenantID: tenant, PolicyID: judge.BasePolicy, Kind: judge.KindRules, Status: judge.PolicyRetired, Name: "embedded"}
-	if now.PolicyID == judge.BasePolicy {
-		base.Status, base.Version = judge.PolicyActive, now.Version
-	}
-	kept := all[:0]
-	for _, p := range append(all, base) {
-		text := strings.ToLower(strings.Join([]string{p.PolicyID, p.Name, p.SourceDigest, p.ProposedBy, string(p.Status)}, " "))
-		if (f.Status == "" || f.Status == string(p.Status)) && (f.Kind == "" || f.Kind == string(p.Kind)) &&
-			(f.Agent == "" || f.Agent == p.ProposedBy) && strings.Contains(text, strings.ToLower(f.Match)) {
-			kept = append(kept, p)
-		}
-	}
-	from := min(f.Offset(), len(kept))
-	return core.NewPage(kept[from:min(from+f.Size, len(kept))], f, len(kept)), nil
 }
 
 // policyItem is a policy as a thing under the cursor.
