@@ -118,7 +118,10 @@ func (m *Model) paneAction(name string) tea.Cmd {
 		return nil
 	}
 	if filler, ok := p.(pane.Filler); ok {
-		if f, ok := filler.Fill(m.env(), name); ok {
+		switch f, has, err := filler.Fill(m.env(), name); {
+		case err != nil:
+			return pane.Say(err.Error(), true)
+		case has:
 			return m.fill(f, true)
 		}
 	}

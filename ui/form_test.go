@@ -15,8 +15,8 @@ import (
 // filler is a pane that has a form.
 type filler struct{ pane.Pane }
 
-func (f filler) Fill(_ pane.Env, action string) (pane.Fill, bool) {
-	return noteForm, action == "invoke"
+func (f filler) Fill(_ pane.Env, action string) (pane.Fill, bool, error) {
+	return noteForm, action == "invoke", nil
 }
 
 // Do reads the fields first.

@@ -11,15 +11,15 @@ import (
 // of it. A pane that knows the fields gives it at once, as a Filler; one that
 // has to read them first returns Fill.Ask from its Update.
 //
-//	func (p *Pane) Fill(env pane.Env, action string) (pane.Fill, bool) {
+//	func (p *Pane) Fill(env pane.Env, action string) (f pane.Fill, has bool, err error) {
 //		s := p.skill
-//		if action != "invoke" || s == nil {
-//			return pane.Fill{}, false
+//		if action != "invoke" {
+//			return f, false, nil
 //		}
 //		return pane.Fill{
 //			Title: "invoke " + s.Ref(), Fields: overlay.SchemaFields(s.ParametersSchema),
 //			Line: func(object core.Raw) []string { return []string{"skill", "invoke", s.Ref(), "--input", string(object)} },
-//		}, true
+//		}, true, nil
 //	}
 //
 // When the command refuses the line the form comes back, the reason at the
@@ -33,8 +33,9 @@ type Fill struct {
 
 // Filler is a pane some of whose actions open a form.
 type Filler interface {
-	// Fill is the form of an action; ok is false when it has none now.
-	Fill(env Env, action string) (f Fill, ok bool)
+	// Fill is the form of an action, or why there is none now; has is false for one that
+	// opens no form.
+	Fill(env Env, action string) (f Fill, has bool, err error)
 }
 
 // Ask opens the form by itself: keys pressed just now don't go into it.

@@ -209,10 +209,9 @@ func (l foldLine) text() (text, note string) {
 	case v.folds() && !v.open:
 		if v.long() {
 			note = fmt.Sprintf("%d bytes", len(v.raw))
-		} else if v.part(); len(v.kids) == 1 {
-			note = "1 member"
 		} else {
-			note = fmt.Sprintf("%d members", len(v.kids))
+			v.part()
+			note = Plural(len(v.kids), "member")
 		}
 		if len(v.raw) > foldPreview {
 			return strings.ToValidUTF8(v.raw[:foldPreview], ""), note

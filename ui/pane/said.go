@@ -78,16 +78,9 @@ func thought(text string) string {
 	n := strings.Count(text, "\n") + 1
 	first, _, _ := strings.Cut(text, "\n")
 	if n == 1 {
-		return "a thought of " + words(len(strings.Fields(first)))
+		return "a thought of " + Plural(len(strings.Fields(first)), "word")
 	}
-	return fmt.Sprintf("a thought of %d lines, %s", n, words(len(strings.Fields(text))))
-}
-
-func words(n int) string {
-	if n == 1 {
-		return "1 word"
-	}
-	return fmt.Sprintf("%d words", n)
+	return fmt.Sprintf("a thought of %d lines, %s", n, Plural(len(strings.Fields(text)), "word"))
 }
 
 // planned is a plan in one line, as the log has it.

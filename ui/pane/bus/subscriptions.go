@@ -83,15 +83,7 @@ func readerRow(env *pane.Env, r *reader, set func(int, string, screen.Role)) {
 		role = screen.Warn
 	}
 	set(4, strconv.Itoa(r.Lag), role)
-	set(5, some(r.Unacked), screen.Text)
-	set(6, some(r.Missed), screen.Bad)
+	set(5, pane.Some(r.Unacked), screen.Text)
+	set(6, pane.Some(r.Missed), screen.Bad)
 	set(7, pane.Age(env.Now, r.oldest), screen.Dim)
-}
-
-// some is a number, "" for none.
-func some(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
 }

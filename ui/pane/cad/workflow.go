@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,7 +19,7 @@ type Workflow struct{ *pane.Detail[cad.Workflow] }
 func NewWorkflow(of CAD) *Workflow {
 	return &Workflow{pane.NewDetail(pane.DetailSpec[cad.Workflow]{
 		Name: "workflow", Fetch: of.Workflow, Text: workflowText, Live: true, Item: workflowItem,
-		Title: func(w *cad.Workflow) string { return "workflow " + workflowLabel(w) },
+		Title: func(w *cad.Workflow) string { return "workflow " + cmp.Or(w.ScenarioName, w.Goal) },
 		State: func(_ *pane.Env, w *cad.Workflow) pane.State { return workflowState(w) },
 	})}
 }
@@ -92,10 +93,8 @@ func taskTree(env pane.Env, w *cad.Workflow) (rows []pane.Row) {
 // taskLine is a task in a line.
 func taskLine(env pane.Env, a *cad.TaskAssignment, st pane.State) string {
 	text := st.Label(env.Glyphs) + " " + a.TaskID
-	if a.AgentID != "" {
-		text += " " + a.AgentID
-	} else if a.Worker != "" {
-		text += " " + a.Worker
+	if who := cmp.Or(a.AgentID, a.Worker); who != "" {
+		text += " " + who
 	}
 	if n := len(a.Operations); n > 0 {
 		text += fmt.Sprintf(" %d/%d", a.Done-a.DoneBefore, n)
@@ -164,7 +163,7 @@ func NewWorkflows(of CAD) *pane.Table[cad.Workflow] {
 				return bar(w.Completion, 10, env.ASCII()), workflowState(w).Role()
 			},
 			"SCENARIO": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
-				return workflowLabel(w), screen.Accent
+				return cmp.Or(w.ScenarioName, w.Goal), screen.Accent
 			},
 			"FAILED": func(env *pane.Env, w *cad.Workflow) (string, screen.Role) {
 				if n := w.Metrics.FailedNow; n > 0 {
@@ -184,14 +183,6 @@ func NewWorkflows(of CAD) *pane.Table[cad.Workflow] {
 // workflowItem is a workflow as a thing under the cursor.
 func workflowItem(w *cad.Workflow) pane.Item {
 	return pane.Item{Kind: "workflow", ID: w.WorkflowID, Session: w.SessionID, Trace: w.TraceID}
-}
-
-// workflowLabel is what a workflow is a run of.
-func workflowLabel(w *cad.Workflow) string {
-	if w.ScenarioName != "" {
-		return w.ScenarioName
-	}
-	return w.Goal
 }
 
 // workflowState is how far a workflow is.

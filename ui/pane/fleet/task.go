@@ -121,7 +121,7 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	out.Add("created", pane.Made(env.Now, t.CreatedAt, t.CreatedBy), screen.Text)
 	out.Fields(&env, t, "started:started_at")
 	if !t.CompletedAt.IsZero() {
-		out.Add("ended", pane.When(env.Now, t.CompletedAt)+", took "+t.CompletedAt.Sub(began(t)).Round(time.Millisecond).String(), screen.Text)
+		out.Add("ended", pane.When(env.Now, t.CompletedAt)+", took "+t.CompletedAt.Sub(cmp.Or(t.StartedAt, t.CreatedAt)).Round(time.Millisecond).String(), screen.Text)
 	}
 	if !t.RunAt.IsZero() && !t.Status.Terminal() {
 		out.Add("not before", pane.Clock(env.Now, t.RunAt), screen.Text)
@@ -149,13 +149,6 @@ func taskText(env pane.Env, g *wholeTask, out *pane.Paras) {
 	}
 	out.Head("input")
 	out.Exact("", g.input, screen.Text)
-}
-
-func began(t *task.Task) time.Time {
-	if t.StartedAt.IsZero() {
-		return t.CreatedAt
-	}
-	return t.StartedAt
 }
 
 // TaskList is a tenant's tasks, those that need somebody first, over a history of any

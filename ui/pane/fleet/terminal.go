@@ -3,7 +3,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,10 +26,10 @@ type Terminals interface {
 // Terminal shows an agent's terminal and has one type into it. What is drawn are
 // the cells of an emulator, made harmless like all text of agents.
 type Terminal struct {
+	pane.Record
 	of   Terminals
 	life context.Context // of the cockpit: a seat ends with it
 
-	item    pane.Item
 	visible bool
 	again   bool // err may be over
 	w, h    int
@@ -60,24 +59,20 @@ type Terminal struct {
 
 // NewTerminal makes the page of agents' terminals, for as long as life lasts.
 func NewTerminal(life context.Context, of Terminals) *Terminal {
-	return &Terminal{of: of, life: life, hurry: make(chan struct{}, 1)}
+	return &Terminal{Record: pane.NewRecord(TerminalName), of: of, life: life, hurry: make(chan struct{}, 1)}
 }
-
-func (p *Terminal) Name() string { return TerminalName }
-
-func (p *Terminal) Kind() pane.Kind { return pane.Sheet }
 
 func (p *Terminal) Broad() {}
 
 func (p *Terminal) Title(pane.Env) string {
-	parts := []string{p.item.ID}
+	parts := []string{p.Item().ID}
 	if pic := p.pic; pic != nil {
 		if pic.Title != "" {
 			parts = append(parts, pic.Title)
 		}
 		parts = append(parts, string(pic.State))
 		if pic.Back > 0 {
-			parts = append(parts, plural(pic.Back, "line")+" up")
+			parts = append(parts, pane.Plural(pic.Back, "line")+" up")
 		}
 	}
 	switch d := p.desk; {
@@ -93,7 +88,7 @@ func (p *Terminal) Title(pane.Env) string {
 		parts = append(parts, writer(d)+" types")
 	}
 	if n := len(p.desk.Watchers); n > 1 {
-		parts = append(parts, plural(n, "person")+" here")
+		parts = append(parts, pane.Plural(n, "person")+" here")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -106,22 +101,13 @@ func writer(d fleet.Desk) string {
 	return cmp.Or(d.Writer, "nobody")
 }
 
-func plural(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	if word == "person" {
-		return strconv.Itoa(n) + " people"
-	}
-	return strconv.Itoa(n) + " " + word + "s"
-}
-
 func (p *Terminal) Show(_ pane.Env, it pane.Item) tea.Cmd {
-	if it.ID == p.item.ID && p.seat != nil {
+	if it.ID == p.Item().ID && p.seat != nil {
 		return nil
 	}
 	leave := p.rise()
-	p.item, p.err, p.pic, p.back, p.sent = it, nil, nil, 0, terminal.Size{}
+	p.Bind(it)
+	p.err, p.pic, p.back, p.sent = nil, nil, 0, terminal.Size{}
 	return leave
 }
 
@@ -162,20 +148,12 @@ func (p *Terminal) Refresh(pane.Env) tea.Cmd {
 func (p *Terminal) Resize(w, h int) { p.w, p.h = w, h }
 
 func (p *Terminal) Selected(pane.Env) pane.Item {
-	it := p.item
+	it := p.Item()
 	it.Agent = it.ID
 	return it
 }
 
-func (p *Terminal) Marks() []pane.Item { return nil }
-
-func (p *Terminal) ClearMarks() {}
-
 func (p *Terminal) Filter(pane.Env, string) (tea.Cmd, error) { return nil, nil }
-
-func (p *Terminal) FilterText() string { return "" }
-
-func (p *Terminal) Reset() { p.item = pane.Item{} }
 
 func (p *Terminal) Draw(c *screen.Canvas, env pane.Env, focused bool) {
 	switch {

@@ -12,7 +12,8 @@ import (
 
 func TestWhoHasTheKeyboardIsSaid(t *testing.T) {
 	p := NewTerminal(context.Background(), nil)
-	p.item, p.wants = pane.Item{Kind: TerminalName, ID: "shell"}, true
+	p.Bind(pane.Item{Kind: TerminalName, ID: "shell"})
+	p.wants = true
 	for _, step := range []struct {
 		desk fleet.Desk
 		want string
@@ -38,7 +39,7 @@ func TestKeysOfATerminalPageAreTheCockpitsOnlyOnceTheyAreLetGoOf(t *testing.T) {
 		expect.True(t, (want != "" || !on) && (want == "" || on && scope == want), "%s: keys go to %q (%t), want %q", step, scope, on, want)
 	}
 	at("no agent", "")
-	p.item = pane.Item{Kind: TerminalName, ID: "shell"}
+	p.Bind(pane.Item{Kind: TerminalName, ID: "shell"})
 	at("before the seat is there", "terminal")
 	p.sat(fleet.Desk{Rev: 1, Writer: "bob"})
 	at("somebody else types", "terminal")

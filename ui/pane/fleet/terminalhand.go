@@ -17,7 +17,7 @@ func (p *Terminal) Typing() (scope string, on bool) {
 	if p.typing || p.lost {
 		return "terminal-typing", true
 	}
-	return TerminalName, !p.free && p.err == nil && !p.item.Empty()
+	return TerminalName, !p.free && p.err == nil && !p.Item().Empty()
 }
 
 func (p *Terminal) Secret() bool { return p.pic != nil && p.pic.Unseen }

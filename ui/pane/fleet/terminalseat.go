@@ -62,7 +62,7 @@ func (p *Terminal) Follow(env pane.Env, visible bool) tea.Cmd {
 	switch {
 	case !visible && was:
 		return p.rise()
-	case !visible || p.item.Empty():
+	case !visible || p.Item().Empty():
 		return nil
 	case p.seat == nil && !p.waiting && (p.err == nil || p.again):
 		return p.sit(env)
@@ -84,7 +84,7 @@ func (p *Terminal) Follow(env pane.Env, visible bool) tea.Cmd {
 // sit takes a place; who may type gets the keyboard with it if nobody has it.
 func (p *Terminal) sit(env pane.Env) tea.Cmd {
 	p.waiting, p.again, p.wants = true, false, env.Types
-	by, name, may, sitting, of, life := env.Caller, p.item.ID, env.Types, p.sitting, p.of, p.life
+	by, name, may, sitting, of, life := env.Caller, p.Item().ID, env.Types, p.sitting, p.of, p.life
 	return pane.Ask(TerminalName, func(ctx context.Context) any {
 		seat, err := of.Attach(life, by, name)
 		if err != nil {

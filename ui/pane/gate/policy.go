@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -252,12 +253,12 @@ func (p *Policy) showFlip(env *pane.Env, f *judge.Flip, out *pane.Paras) {
 		role = screen.Bad
 	}
 	flips := verdict(f.From) + " " + string(env.Glyphs.Separator) + " " + verdict(f.To)
-	out.Add(fmt.Sprintf("%d times", f.Count), fmt.Sprintf("%s  %s at %s, by %s (%s)", flips, f.Tool, f.Gate, or(f.RuleID, "no rule"), f.Reason), role)
+	out.Add(fmt.Sprintf("%d times", f.Count), fmt.Sprintf("%s  %s at %s, by %s (%s)", flips, f.Tool, f.Gate, cmp.Or(f.RuleID, "no rule"), f.Reason), role)
 	for _, id := range f.Examples {
 		d, ok := p.back.got.examples[id]
 		line := id
 		if ok {
-			line = pane.Clock(env.Now, d.CreatedAt) + " " + or(d.TaskID, id)
+			line = pane.Clock(env.Now, d.CreatedAt) + " " + cmp.Or(d.TaskID, id)
 			if d.Agent != "" {
 				line += " of " + d.Agent
 			}
@@ -272,13 +273,6 @@ func verdict(word string) string {
 		return "ask"
 	}
 	return word
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // showCases writes out how each case goes, those that fail first.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ func what(m *dag.Moment) (st pane.State, says string) {
 	case *dag.ModelRequest:
 		return mark(ended(m.Status), "request"), strings.TrimSuffix(m.Brief(), " is asked")
 	case *dag.ModelResponse:
-		return mark(ended(first(string(b.Status), string(dag.CallOK))), "response"), strings.TrimSpace(said(m.Message, b.OutputRef) + " " + b.Took())
+		return mark(ended(cmp.Or(string(b.Status), string(dag.CallOK))), "response"), strings.TrimSpace(said(m.Message, b.OutputRef) + " " + b.Took())
 	case *dag.ToolCall:
 		return mark(ended(m.Status), "call"), b.Tool + " " + string(b.Args)
 	case *dag.ToolResult:

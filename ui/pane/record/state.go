@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -52,9 +53,9 @@ func state(env pane.Env, s *dag.State, out *pane.Paras) {
 
 // runText writes out how the run stood.
 func runText(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
-	st := pane.State{State: screen.StateOf(first(r.Exit, r.Status)), Word: r.Status}
-	out.Add("run", st.Label(env.Glyphs)+" "+first(r.RunID, "outside any run"), st.Role())
-	text := count(r.Events, "event")
+	st := pane.State{State: screen.StateOf(cmp.Or(r.Exit, r.Status)), Word: r.Status}
+	out.Add("run", st.Label(env.Glyphs)+" "+cmp.Or(r.RunID, "outside any run"), st.Role())
+	text := pane.Plural(r.Events, "event")
 	if !r.StartedAt.IsZero() {
 		text += " in " + face.Took(s.TS.Time().Sub(r.StartedAt.Time()))
 	}
@@ -68,18 +69,10 @@ func runText(env pane.Env, s *dag.State, r *dag.RunState, out *pane.Paras) {
 		out.Link("open call", c.Tool+" "+c.CallID+", for "+face.Took(s.TS.Time().Sub(c.TS.Time())), screen.Busy, pane.Item{Kind: "record", ID: c.EventID})
 	}
 	if n := r.OpenUnlisted; n > 0 {
-		out.Add("", "and "+count(uint64(n), "more open call"), screen.Busy)
+		out.Add("", "and "+pane.Plural(uint64(n), "more open call"), screen.Busy)
 	}
 	out.Add("last result", string(r.LastResult), ended(string(r.LastResult)).Role())
 	out.Add("interrupted", graph.Word(string(r.Interrupted)), screen.Bad)
-}
-
-// count says how many of something there are.
-func count(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // kinds counts events by their kind, the most first.
@@ -110,19 +103,12 @@ func group(env pane.Env, what string, g *dag.GroupState, own *dag.RunState, out 
 			out.Add("runs", "this one", screen.Dim)
 			return
 		}
-		st := pane.State{State: screen.StateOf(first(r.Exit, r.Status)), Word: first(r.Exit, r.Status)}
-		text := st.Label(env.Glyphs) + " " + first(r.RunID, "outside any run") + ", " + count(r.Events, "event") + ", the last at " + pane.Precise(env.Now, r.LastAt.Time())
+		st := pane.State{State: screen.StateOf(cmp.Or(r.Exit, r.Status)), Word: cmp.Or(r.Exit, r.Status)}
+		text := st.Label(env.Glyphs) + " " + cmp.Or(r.RunID, "outside any run") + ", " + pane.Plural(r.Events, "event") + ", the last at " + pane.Precise(env.Now, r.LastAt.Time())
 		it := pane.Item{}
 		if r.RunID != "" {
 			it = pane.Item{Kind: timelineName, ID: "run:" + r.RunID}
 		}
 		out.Link("run", text, st.Role(), it)
 	}
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

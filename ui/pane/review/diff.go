@@ -48,16 +48,15 @@ const (
 // Diff shows one diff. Its item's ID is the diff's ref; its Part, the file that it is
 // opened at: a path, or # and a number from 1.
 type Diff struct {
+	pane.Record
 	source Source
-	it     pane.Item
 	reader pane.Reader[Stored]
 	got    *Stored
 	err    error
 	view   diff.View
 	scan   *diff.Scanner
-	gen    int    // of the document; what is of an older one is dropped
-	want   string // the file to go to once it is there
-	find   string
+	gen    int                        // of the document; what is of an older one is dropped
+	want   string                     // the file to go to once it is there
 	turn   uint64                     // of the work when it was read, 0 to read it again
 	viewed map[string]map[string]bool // by ref
 	refs   []string                   // of viewed, the oldest first
@@ -71,7 +70,7 @@ type Diff struct {
 
 // NewDiff makes the sheet that shows a diff, file by file.
 func NewDiff(of Source, work Work) *Diff {
-	return &Diff{source: of, of: work, noting: pane.NewReader[notes](DiffName), reader: pane.NewReader[Stored](DiffName), viewed: map[string]map[string]bool{}}
+	return &Diff{Record: pane.NewRecord(DiffName), source: of, of: work, noting: pane.NewReader[notes](DiffName), reader: pane.NewReader[Stored](DiffName), viewed: map[string]map[string]bool{}}
 }
 
 // Replies of the pane's own Cmds.
@@ -96,31 +95,31 @@ type (
 	}
 )
 
-func (p *Diff) Name() string { return DiffName }
-
-func (p *Diff) Kind() pane.Kind { return pane.Sheet }
-
 func (p *Diff) Broad() {}
 
 func (p *Diff) Title(pane.Env) string {
 	if p.got == nil {
-		return p.it.String()
+		return p.Item().String()
 	}
 	return strings.TrimSpace("diff " + p.got.Title + "  " + p.view.Title())
 }
 
 func (p *Diff) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	p.want, p.turn = it.Part, 0 // its files may have been edited by hand
-	if it.ID != p.it.ID {
-		p.got, p.err, p.scan, p.find, p.notes = nil, nil, nil, "", nil
-		p.view.Notes, p.view.Tag = nil, nil
-		p.gen++
-		p.view.Find("")
-		p.view.SetDocument(nil)
+	if p.Bind(it) {
+		p.forget()
 	}
-	p.it = it
 	p.reach()
 	return nil
+}
+
+// forget leaves what was read: another diff is shown.
+func (p *Diff) forget() {
+	p.got, p.err, p.scan, p.notes = nil, nil, nil, nil
+	p.view.Notes, p.view.Tag = nil, nil
+	p.gen++
+	p.view.Find("")
+	p.view.SetDocument(nil)
 }
 
 // Refresh implements pane.Pane. To look at a tree takes several runs of git: it is
@@ -135,7 +134,7 @@ func (p *Diff) Refresh(env pane.Env) tea.Cmd {
 		}
 		p.turn = turn
 	}
-	source, tenant, ref := p.source, env.Tenant, p.it.ID
+	source, tenant, ref := p.source, env.Tenant, p.Item().ID
 	return tea.Batch(said, p.load(), p.reader.Read(ref, func(ctx context.Context) (Stored, error) { return source.Diff(ctx, tenant, ref) }))
 }
 
@@ -172,15 +171,15 @@ func (p *Diff) Update(env pane.Env, body any) tea.Cmd {
 		case r.err != nil:
 			return pane.Say(r.err.Error(), true)
 		case !r.ok:
-			return pane.Say("no further line has "+strconv.Quote(p.find), false)
+			return pane.Say("no further line has "+strconv.Quote(p.FilterText()), false)
 		}
 		p.view.Found(r.at, r.line)
 		return p.load()
 	}
-	if a, ok := p.noting.Take(p.it.ID, body); ok {
+	if a, ok := p.noting.Take(p.Item().ID, body); ok {
 		return p.noted(env, a)
 	}
-	a, ok := p.reader.Take(p.it.ID, body)
+	a, ok := p.reader.Take(p.Item().ID, body)
 	if !ok {
 		return nil
 	}
@@ -220,13 +219,13 @@ func (p *Diff) open(env pane.Env, got *Stored) tea.Cmd {
 
 // seen are the files of this diff that were viewed.
 func (p *Diff) seen() map[string]bool {
-	of := p.viewed[p.it.ID]
+	of := p.viewed[p.Item().ID]
 	if of == nil {
 		if of = map[string]bool{}; len(p.refs) == keptViewed {
 			delete(p.viewed, p.refs[0])
 			p.refs = p.refs[1:]
 		}
-		p.viewed[p.it.ID], p.refs = of, append(p.refs, p.it.ID)
+		p.viewed[p.Item().ID], p.refs = of, append(p.refs, p.Item().ID)
 	}
 	return of
 }
@@ -316,18 +315,16 @@ func (p *Diff) search(back, here bool) tea.Cmd {
 }
 
 // Filter implements pane.Pane: it searches the diff.
-func (p *Diff) Filter(_ pane.Env, text string) (tea.Cmd, error) {
-	p.find = text
+func (p *Diff) Filter(env pane.Env, text string) (tea.Cmd, error) {
+	_, _ = p.Record.Filter(env, text)
 	p.view.Find(text)
 	return p.search(false, true), nil
 }
 
-func (p *Diff) FilterText() string { return p.find }
-
 // Selected implements pane.Pane: the diff, with the marked lines, or the file, as its
 // part.
 func (p *Diff) Selected(pane.Env) pane.Item {
-	it := p.it
+	it := p.Item()
 	it.Row, it.Part = p.view.Row(), p.view.Path()
 	agent, against := p.work()
 	if r, ok := p.view.Range(); ok && (against == "" || !r.Old) { // what is gone is the other one's
@@ -343,17 +340,10 @@ func (p *Diff) Selected(pane.Env) pane.Item {
 // Range is what is marked, else the line under the cursor: what a remark is about.
 func (p *Diff) Range() (diff.Range, bool) { return p.view.Range() }
 
-func (p *Diff) Marks() []pane.Item { return nil }
-
-func (p *Diff) ClearMarks() {}
-
 func (p *Diff) Reset() {
-	p.it, p.got, p.err, p.scan, p.find, p.want, p.notes = pane.Item{}, nil, nil, nil, "", "", nil
-	p.view.Notes, p.view.Tag = nil, nil
-	p.gen++
-	p.viewed, p.refs = map[string]map[string]bool{}, nil
-	p.view.Find("")
-	p.view.SetDocument(nil)
+	p.Record.Reset()
+	p.forget()
+	p.want, p.viewed, p.refs = "", map[string]map[string]bool{}, nil
 }
 
 func (p *Diff) Draw(c *screen.Canvas, env pane.Env, focused bool) {

@@ -27,7 +27,7 @@ type notes struct {
 
 // work is the agent whose tree is shown, and the one that it is compared with, if any.
 func (p *Diff) work() (agent, against string) {
-	agent, is := strings.CutPrefix(p.it.ID, "tree:")
+	agent, is := strings.CutPrefix(p.Item().ID, "tree:")
 	if !is || p.of == nil {
 		return "", ""
 	}
@@ -42,7 +42,7 @@ func (p *Diff) ask(env pane.Env) tea.Cmd {
 		return nil
 	}
 	of, tenant := p.of, env.Tenant
-	return p.noting.Read(p.it.ID, func(ctx context.Context) (notes, error) {
+	return p.noting.Read(p.Item().ID, func(ctx context.Context) (notes, error) {
 		asked, err := of.Asked(ctx, tenant, agent)
 		return notes{of.Review(tenant, agent), asked}, err
 	})

@@ -65,8 +65,8 @@ func NewList(of Work) *pane.Table[tree.Look] {
 				}
 			}
 			set(3, baseOf(l), screen.Dim)
-			set(4, count(l.Ahead), screen.Text)
-			set(5, count(l.BehindBy), screen.Warn)
+			set(4, pane.Some(l.Ahead), screen.Text)
+			set(5, pane.Some(l.BehindBy), screen.Warn)
 			set(6, said(l.Remarks), screen.Text)
 			word, role := checked(env, l.Checked, l.State)
 			set(7, word, role)
@@ -78,13 +78,6 @@ func NewList(of Work) *pane.Table[tree.Look] {
 // workItem is the work of an agent as a thing under the cursor: its diff.
 func workItem(l *tree.Look) pane.Item {
 	return pane.Item{Kind: DiffName, ID: "tree:" + l.Agent, Agent: l.Agent}
-}
-
-func count(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
 }
 
 func baseOf(l *tree.Look) string {

@@ -1,10 +1,9 @@
 package skill
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-
-	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
@@ -12,28 +11,19 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// fillInvoke is the form of action "invoke" for a skill; ok is false for any other
-// action, and when it can't be run, which Refuse explains.
-func fillInvoke(of Skills, env pane.Env, action, ref string) (f pane.Fill, ok bool) {
-	if action != "invoke" || ref == "" {
-		return f, false
+// fillInvoke is the form of action "invoke" for a skill, or why it can't be run.
+func fillInvoke(of Skills, env pane.Env, action, ref string) (f pane.Fill, has bool, err error) {
+	if action != "invoke" {
+		return f, false, nil
+	}
+	if ref == "" {
+		return f, true, errors.New("no skill is selected")
 	}
 	order, err := of.Order(env.Tenant, ref)
-	if err != nil || len(order) == 0 {
-		return f, false
+	if err != nil {
+		return f, true, err
 	}
-	return invokeForm(order), true
-}
-
-// refuseInvoke says why there is no form.
-func refuseInvoke(of Skills, env pane.Env, ref string) tea.Cmd {
-	if ref == "" {
-		return pane.Say("no skill is selected", true)
-	}
-	if _, err := of.Order(env.Tenant, ref); err != nil {
-		return pane.Say(err.Error(), true)
-	}
-	return nil
+	return invokeForm(order), true, nil
 }
 
 // invokeForm asks for the parameters of the last skill of a chain, and for those of

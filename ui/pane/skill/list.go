@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/grid"
@@ -70,15 +68,8 @@ func NewList(of Skills) *List {
 // item is a skill as a thing under the cursor.
 func item(s *skill.Skill) pane.Item { return pane.Item{Kind: "skill", ID: s.Ref()} }
 
-func (p *List) Fill(env pane.Env, action string) (pane.Fill, bool) {
+func (p *List) Fill(env pane.Env, action string) (pane.Fill, bool, error) {
 	return fillInvoke(p.skills, env, action, p.Selected(env).ID)
-}
-
-func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if action == "invoke" {
-		return refuseInvoke(p.skills, env, p.Selected(env).ID), true
-	}
-	return p.Table.Do(env, action)
 }
 
 // fetchList reads a page of skills with the figures of each newest version.

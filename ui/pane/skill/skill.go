@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/pane"
@@ -46,15 +44,8 @@ func NewSheet(of Skills) *Sheet {
 	})}
 }
 
-func (p *Sheet) Fill(env pane.Env, action string) (pane.Fill, bool) {
+func (p *Sheet) Fill(env pane.Env, action string) (pane.Fill, bool, error) {
 	return fillInvoke(p.skills, env, action, p.Selected(env).ID)
-}
-
-func (p *Sheet) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if action == "invoke" {
-		return refuseInvoke(p.skills, env, p.Selected(env).ID), true
-	}
-	return p.Detail.Do(env, action)
 }
 
 func fetchSheet(ctx context.Context, of Skills, tenant, ref string) (g whole, err error) {
