@@ -44,11 +44,14 @@ type Spec[T any] struct {
 	// Ranks are numbers that such a list is sorted by, by the titles of the columns;
 	// the others are sorted by what they say.
 	Ranks map[string]func(v any) float64
-	ID    func(*T) string
-	Item  func(t *T) Item
+	// ID tells rows apart; nil is the ID of the Item.
+	ID   func(*T) string
+	Item func(t *T) Item
 	// Fetch reads pages of a list that is too long to hold; a method of a
 	// service does.
 	Fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
+	// All reads bookkeeping too, which Fetch leaves out until that is asked for.
+	All func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)
 	// Head and FetchFrom, in place of Fetch, are of a list that begins with those rows
 	// that need somebody, by their numbers.
 	Head      func(ctx context.Context, env Env) ([]uint64, error)

@@ -30,6 +30,7 @@ type Table[T any] struct {
 	env    Env       // of the last call, for drawing rows
 	marked map[string]Item
 	held   bool // the list stands still
+	booked bool // bookkeeping is shown too
 	next   []T  // rows that came meanwhile, of a list in memory
 	ranks  []func(v any) float64
 	loads  Reader[[]T]
@@ -55,6 +56,9 @@ func NewTable[T any](spec Spec[T]) *Table[T] {
 		}
 		spec.Cols, spec.Row = faced(laid, spec.Face, spec.Cells)
 	}
+	if spec.ID == nil {
+		spec.ID = func(row *T) string { return spec.Item(row).ID }
+	}
 	t := &Table[T]{spec: spec, grid: grid.New(spec.Cols...), marked: map[string]Item{}, ranks: ranks, loads: NewReader[[]T](spec.Name)}
 	if spec.Fetch != nil || spec.FetchFrom != nil {
 		t.pager = NewPager[T](spec.Name)
@@ -77,11 +81,19 @@ func (t *Table[T]) Name() string { return t.spec.Name }
 func (t *Table[T]) Kind() Kind { return List }
 
 func (t *Table[T]) Title(env Env) string {
-	title := t.title(env)
+	title := t.title(env) + t.Booked()
 	if t.held {
 		title += "  held still"
 	}
 	return title
+}
+
+// Booked is what a title says of bookkeeping that is shown.
+func (t *Table[T]) Booked() string {
+	if t.booked {
+		return "  with bookkeeping"
+	}
+	return ""
 }
 
 func (t *Table[T]) title(env Env) string {
@@ -128,6 +140,9 @@ func (t *Table[T]) reread(env Env) tea.Cmd {
 //go:noinline
 func (t *Table[T]) fetch(env Env) Fetch[T] {
 	tenant, fetch, head, from := env.Tenant, t.spec.Fetch, t.head, t.spec.FetchFrom
+	if t.booked {
+		fetch = t.spec.All
+	}
 	return func(ctx context.Context, f core.Filter) (core.Page[T], error) {
 		if from != nil {
 			return from(ctx, tenant, head, f)
@@ -181,18 +196,10 @@ func (t *Table[T]) Update(env Env, body any) tea.Cmd {
 // Resize implements Pane; the grid takes its size from Draw.
 func (t *Table[T]) Resize(int, int) {}
 
-// Rebind makes the list one of another thing, from its beginning.
-func (t *Table[T]) Rebind(fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) {
-	t.spec.Fetch, t.text = fetch, ""
+// Rebind makes the list one of another thing, from its beginning; all is its All.
+func (t *Table[T]) Rebind(fetch, all func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) {
+	t.spec.Fetch, t.spec.All, t.text = fetch, all, ""
 	t.Reset()
-}
-
-// Again reads the same thing otherwise, from its beginning and narrowed as before.
-func (t *Table[T]) Again(env Env, fetch func(ctx context.Context, tenant string, f core.Filter) (core.Page[T], error)) tea.Cmd {
-	text := t.text
-	t.Rebind(fetch)
-	cmd, _ := t.Filter(env, text) // it was a filter before
-	return cmd
 }
 
 // Row is the one under the cursor.
@@ -244,6 +251,13 @@ func (t *Table[T]) Do(env Env, action string) (tea.Cmd, bool) {
 		return nil, true
 	case "follow":
 		return t.hold(env), true
+	case "show-all":
+		if t.spec.All == nil {
+			return nil, false
+		}
+		t.booked = !t.booked
+		t.Reset()
+		return t.reread(env), true
 	case "mark":
 		t.mark(t.grid.Index())
 	case "mark-all":

@@ -59,7 +59,7 @@ func NewList(of Bus) *List {
 			{Title: "STATE", Min: 15},
 			{Title: "PAYLOAD", Min: 10, Weight: 4, Priority: 1},
 		},
-		ID: func(l *line) string { return l.MessageID }, Row: row, Item: func(l *line) pane.Item { return item(&l.Message) },
+		Row: row, Item: func(l *line) pane.Item { return item(&l.Message) },
 	})
 	return p
 }

@@ -132,7 +132,7 @@ func NewAgents(of CAD) *pane.Table[cad.Agent] {
 				return a.Operation, screen.Busy
 			},
 		},
-		ID: func(a *cad.Agent) string { return a.AgentID }, Item: pane.CADAgentItem,
+		Item: pane.CADAgentItem,
 		// role:NAME narrows a page.
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[cad.Agent], error) {
 			for _, role := range pane.FilterWord(&f, "role") {

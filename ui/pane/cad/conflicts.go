@@ -21,7 +21,7 @@ func NewConflicts(of CAD) *pane.Table[model.Conflict] {
 				return screen.Waiting.Glyph(env.Glyphs) + " " + conflictWhy(c), screen.Warn
 			},
 		},
-		ID: conflictID, Item: conflictItem,
+		Item: conflictItem,
 		Load: func(ctx context.Context, tenant string) ([]model.Conflict, error) {
 			return readConflicts(ctx, of, tenant)
 		},

@@ -175,7 +175,7 @@ func NewWorkflows(of CAD) *pane.Table[cad.Workflow] {
 				return workflowTook(env, w), screen.Text
 			},
 		},
-		ID: func(w *cad.Workflow) string { return w.WorkflowID }, Item: workflowItem,
+		Item:  workflowItem,
 		Fetch: of.Workflows,
 	})
 }

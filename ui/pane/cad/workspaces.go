@@ -22,7 +22,7 @@ func NewWorkspaces(of CAD) *pane.Table[cad.Workspace] {
 				return fmt.Sprint(w.Conflicts), screen.Warn
 			},
 		},
-		ID: func(w *cad.Workspace) string { return w.WorkspaceID }, Item: workspaceItem,
+		Item:  workspaceItem,
 		Fetch: of.Workspaces,
 	})
 }

@@ -28,7 +28,6 @@ func NewEngines() *pane.Table[cluster.Engine] {
 				return engineState(env, e).Cell(env)
 			},
 		},
-		ID:   func(e *cluster.Engine) string { return e.Name },
 		Item: func(e *cluster.Engine) pane.Item { return pane.Item{Kind: engineName, ID: e.Name} },
 		Rows: func(env pane.Env) []cluster.Engine {
 			if c := env.Snap.Cluster; c.Shared {

@@ -67,7 +67,6 @@ func NewSessions(of Sessions) *pane.Table[session.Session] {
 				return "", screen.Text
 			},
 		},
-		ID:    func(s *session.Session) string { return s.SessionID },
 		Item:  sessionItem,
 		Fetch: of.List,
 	})

@@ -174,7 +174,6 @@ func NewTasks(of Tasks) *TaskList {
 			},
 			"WHY": p.why,
 		},
-		ID:   func(t *task.Task) string { return t.TaskID },
 		Item: taskItem,
 		Head: func(ctx context.Context, env pane.Env) ([]uint64, error) {
 			var waiting []string

@@ -26,7 +26,7 @@ type Tenants struct {
 func NewTenants() *Tenants {
 	return &Tenants{Table: pane.NewTable(pane.Spec[string]{
 		Name: TenantsName, Title: "tenants", Empty: "no tenants",
-		Cols: tenantColumns(false), ID: func(t *string) string { return *t }, Row: tenantRow, Rows: tenantsOf,
+		Cols: tenantColumns(false), Row: tenantRow, Rows: tenantsOf,
 		Item: func(t *string) pane.Item { return pane.Item{Kind: "tenant", ID: *t} },
 	})}
 }

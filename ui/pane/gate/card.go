@@ -108,51 +108,40 @@ func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
 	}
 	if key := a.ApprovalID + " " + a.Digest; p.asked != key {
 		p.asked = key
-		tenant, of := env.Tenant, *a
 		p.grounds, p.card = nil, nil
-		return tea.Batch(pane.Ask(CardName, func(ctx context.Context) any {
-			why, err := p.judge.Grounds(ctx, tenant, of.ApprovalID)
-			if err != nil { // what the approval itself says is on the card already
-				return nil
+		of, tenant, id := p.judge, env.Tenant, a.ApprovalID
+		return pane.Ask(CardName, func(ctx context.Context) any {
+			r := rest{of: key} // what can't be read is left out: the rule and the digests are on the card already
+			if why, err := of.Grounds(ctx, tenant, id); err == nil {
+				r.why = &why
 			}
-			return groundsReply{key, why}
-		}), pane.Ask(CardName, func(ctx context.Context) any {
-			card, err := p.judge.Card(ctx, tenant, of.ApprovalID)
-			if err != nil { // the digests are on the card already
-				return nil
+			if card, err := of.Card(ctx, tenant, id); err == nil {
+				r.card = &card
 			}
-			return cardReply{key, card}
-		}))
+			return r
+		})
 	}
 	return nil
 }
 
-// groundsReply says why a card, by its id and digest, was put to a person.
-type groundsReply struct {
-	of  string
-	why judge.Grounds
-}
-
-// cardReply fills in a card, by its id and digest.
-type cardReply struct {
+// rest is what there is beside a card, which it names by its id and digest: why it was put
+// to a person, and what its files hold.
+type rest struct {
 	of   string
-	card judge.Approval
+	why  *judge.Grounds
+	card *judge.Approval
 }
 
 func (p *Card) Update(env pane.Env, body any) tea.Cmd {
-	if r, ok := body.(cardReply); ok {
-		if r.of == p.asked && p.a != nil {
-			p.card, p.seen = &r.card, false
+	if r, ok := body.(rest); ok {
+		if r.of != p.asked || p.a == nil {
+			return nil
+		}
+		if p.grounds = r.why; r.card != nil {
+			p.card, p.seen = r.card, false
 			p.args = newArguments(p.a.Action.Args, r.card.Changes, env.Colored)
-			p.lay(env)
 		}
-		return nil
-	}
-	if r, ok := body.(groundsReply); ok {
-		if r.of == p.asked && p.a != nil {
-			p.grounds = &r.why
-			p.lay(env)
-		}
+		p.lay(env)
 		return nil
 	}
 	r, ok := p.reader.Take(p.Item().ID, body)

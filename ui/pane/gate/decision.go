@@ -77,7 +77,6 @@ func NewDecisions(of Judge) *pane.Table[judge.GateDecision] {
 				return d.ReasonCode + ": " + d.Rationale, screen.Text
 			},
 		},
-		ID:    func(d *judge.GateDecision) string { return d.DecisionID },
 		Item:  decisionItem,
 		Fetch: of.Decisions,
 	})

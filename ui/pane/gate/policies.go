@@ -35,7 +35,7 @@ func NewPolicies(of Judge) *Policies {
 			"JAIL":   jail,
 			"BY":     proposer,
 		},
-		ID: func(p *judge.Policy) string { return p.PolicyID }, Item: policyItem,
+		Item: policyItem,
 		Load: func(ctx context.Context, tenant string) ([]judge.Policy, error) {
 			all, err := of.Policies(ctx, tenant)
 			if err != nil {

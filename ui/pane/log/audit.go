@@ -6,8 +6,6 @@ import (
 	"context"
 	"strconv"
 
-	tea "charm.land/bubbletea/v2"
-
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -25,18 +23,9 @@ type Audit interface {
 	Told(ctx context.Context, tenant string, f core.Filter) (core.Page[audit.Event], error)
 }
 
-// List is the pane of the audit log, newest first: without bookkeeping, until that is
-// asked for.
-type List struct {
-	*pane.Table[audit.Event]
-	of  Audit
-	all pane.Books
-}
-
-// NewAudit makes it.
-func NewAudit(of Audit) *List {
-	p := &List{of: of}
-	p.Table = pane.NewTable(pane.Spec[audit.Event]{
+// NewAudit makes the pane of the audit log, newest first.
+func NewAudit(of Audit) *pane.Table[audit.Event] {
+	return pane.NewTable(pane.Spec[audit.Event]{
 		Name: AuditName, Title: "audit", Empty: "no events",
 		Face: face.For[audit.Event](),
 		Cells: map[string]pane.Cell[audit.Event]{
@@ -44,26 +33,8 @@ func NewAudit(of Audit) *List {
 				return e.Actor + " (" + string(e.Door) + ")", screen.Text
 			},
 		},
-		ID:    func(e *audit.Event) string { return e.EventID },
-		Item:  eventItem,
-		Fetch: of.Told,
+		Item: eventItem, Fetch: of.Told, All: of.List,
 	})
-	return p
-}
-
-// Title implements pane.Pane.
-func (p *List) Title(env pane.Env) string { return p.all.Title(p.Table.Title(env)) }
-
-// Do implements pane.Pane.
-func (p *List) Do(env pane.Env, action string) (tea.Cmd, bool) {
-	if !p.all.Turn(action) {
-		return p.Table.Do(env, action)
-	}
-	fetch := p.of.Told
-	if p.all {
-		fetch = p.of.List
-	}
-	return p.Again(env, fetch), true
 }
 
 // eventItem is an event as a thing under the cursor.

@@ -47,7 +47,6 @@ func NewMessages() *Messages {
 			{Title: "MESSAGE", Min: 20, Weight: 5},
 			{Title: "COMMAND", Min: 12, Weight: 2, Priority: 3},
 		},
-		ID: (*Message).id,
 		Row: func(env *pane.Env, m *Message, set func(int, string, screen.Role)) {
 			set(0, pane.Clock(env.Now, m.At), screen.Dim)
 			if m.Bad {

@@ -29,14 +29,18 @@ type Timeline struct {
 	follow bool // the newest event stays under the cursor
 	past   bool // what was so then is shown
 	zoom   bool // what stands beside has the keys
-	all    pane.Books
 	of     string
-	events pane.Reader[recorded]  // what stands beside: the event,
-	states pane.Reader[dag.State] // or the state as of it
+	reader pane.Reader[beside]
 	forks  forks
 	side   pane.Page
 	w, h   int
 	axis   axis
+}
+
+// beside is what stands beside an event: the event at length, or what was so then.
+type beside struct {
+	event *dag.Detail
+	state *dag.State
 }
 
 // Columns that are drawn by width.
@@ -50,7 +54,7 @@ const (
 // one axis of time, the oldest first. It travels: beside it stands what was so
 // right after the event under the cursor.
 func NewTimeline(of DAG, past Forks) *Timeline {
-	p := &Timeline{dag: of, events: pane.NewReader[recorded](timelineName), states: pane.NewReader[dag.State](timelineName), forks: newForks(timelineName, past)}
+	p := &Timeline{dag: of, reader: pane.NewReader[beside](timelineName), forks: newForks(timelineName, past)}
 	p.Table = pane.NewTable(pane.Spec[dag.Moment]{
 		Name: timelineName, Title: "timeline", Empty: "nothing is recorded of it yet", Forward: true,
 		Cols: []grid.Column{
@@ -61,7 +65,6 @@ func NewTimeline(of DAG, past Forks) *Timeline {
 			{Title: "AGENT", Min: 8, Priority: 2},
 			{Title: "TIME", Min: 24, Priority: 3, Fill: true},
 		},
-		ID:    func(m *dag.Moment) string { return m.Event.EventID },
 		Item:  func(m *dag.Moment) pane.Item { return eventItem(&m.Recorded) },
 		Row:   p.row,
 		Fetch: none,
@@ -84,13 +87,13 @@ func (p *Timeline) Show(_ pane.Env, it pane.Item) tea.Cmd {
 	}
 	p.Reset()
 	p.it = it
-	p.Rebind(p.fetch())
+	p.Rebind(p.fetch(false), p.fetch(true))
 	return nil
 }
 
-// fetch reads what is shown.
-func (p *Timeline) fetch() func(context.Context, string, core.Filter) (core.Page[dag.Moment], error) {
-	of, subject, all := p.dag, p.it.ID, bool(p.all) // a Cmd must not look at the pane
+// fetch reads what is shown, with bookkeeping or without.
+func (p *Timeline) fetch(all bool) func(context.Context, string, core.Filter) (core.Page[dag.Moment], error) {
+	of, subject := p.dag, p.it.ID // a Cmd must not look at the pane
 	return func(ctx context.Context, tenant string, f core.Filter) (core.Page[dag.Moment], error) {
 		q := dag.Query{Filter: f, Short: true, All: all}
 		if err := of.Subject(ctx, tenant, subject, &q); err != nil {
@@ -118,12 +121,17 @@ func (p *Timeline) Update(env pane.Env, body any) tea.Cmd {
 	if cmd, mine := p.forks.Take(p.Selected(env).ID, body); mine {
 		return cmd
 	}
-	if a, ok := p.events.Take(p.of, body); ok {
-		p.besides(env, a.Err, func(out *pane.Paras) { eventText(env, a.Got.Event, out) })
-		return nil
-	}
-	if a, ok := p.states.Take(p.of, body); ok {
-		p.besides(env, a.Err, func(out *pane.Paras) { state(env, &a.Got, out) })
+	if a, ok := p.reader.Take(p.of, body); ok {
+		var out pane.Paras
+		switch {
+		case a.Err != nil:
+			out.Add("", a.Err.Error(), screen.Bad)
+		case a.Got.state != nil:
+			state(env, a.Got.state, &out)
+		default:
+			eventText(env, a.Got.event, &out)
+		}
+		p.side.Set(out)
 		return nil
 	}
 	cmds := []tea.Cmd{p.Table.Update(env, body)}
@@ -132,17 +140,6 @@ func (p *Timeline) Update(env pane.Env, body any) tea.Cmd {
 		cmds = append(cmds, cmd)
 	}
 	return tea.Batch(append(cmds, p.look(env))...)
-}
-
-// besides writes out what stands beside.
-func (p *Timeline) besides(_ pane.Env, err error, text func(*pane.Paras)) {
-	var out pane.Paras
-	if err != nil {
-		out.Add("", err.Error(), screen.Bad)
-	} else {
-		text(&out)
-	}
-	p.side.Set(out)
 }
 
 // look reads what is to stand beside the event under the cursor, also where
@@ -160,11 +157,15 @@ func (p *Timeline) look(env pane.Env) tea.Cmd {
 	} else if p.side.Lines() > 0 { // neither an event nor a state of the past changes
 		return nil
 	}
-	tenant := env.Tenant
-	if p.past {
-		return p.states.Read(p.of, func(ctx context.Context) (dag.State, error) { return p.dag.At(ctx, tenant, id) })
-	}
-	return p.events.Read(p.of, func(ctx context.Context) (recorded, error) { return fetchRecorded(ctx, p.dag, tenant, id) })
+	of, tenant, past := p.dag, env.Tenant, p.past
+	return p.reader.Read(p.of, func(ctx context.Context) (beside, error) {
+		if past {
+			was, err := of.At(ctx, tenant, id)
+			return beside{state: &was}, err
+		}
+		r, err := fetchRecorded(ctx, of, tenant, id)
+		return beside{event: r.Event}, err
+	})
 }
 
 func (p *Timeline) Do(env pane.Env, action string) (tea.Cmd, bool) {
@@ -201,9 +202,9 @@ func (p *Timeline) Do(env pane.Env, action string) (tea.Cmd, bool) {
 		p.Resize(p.w, p.h)
 		return nil, true
 	}
-	if p.all.Turn(action) {
+	if action == "show-all" {
 		p.follow = !p.past
-		return p.Again(env, p.fetch()), true
+		return p.Table.Do(env, action)
 	}
 	if p.zoom {
 		return nil, p.side.Do(action)
@@ -242,7 +243,7 @@ func (p *Timeline) Picture(pane.Env) pane.Item {
 
 func (p *Timeline) Title(env pane.Env) string {
 	kind, id, _ := strings.Cut(p.it.ID, ":")
-	title := p.all.Title(fmt.Sprintf("timeline of %s %s  %d", kind, graph.Brief(id), p.Len()))
+	title := fmt.Sprintf("timeline of %s %s  %d", kind, graph.Brief(id), p.Len()) + p.Booked()
 	if text := p.FilterText(); text != "" {
 		title += "  /" + text
 	}

@@ -47,7 +47,7 @@ func NewList(of Work) *pane.Table[tree.Look] {
 			{Title: "CHECKS", Min: 9},
 			{Title: "SAME FILES AS", Min: 13, Weight: 3, Priority: 1},
 		},
-		ID: func(l *tree.Look) string { return l.Agent }, Item: workItem, Forward: true,
+		Item: workItem, Forward: true,
 		Fetch: of.Looks,
 		Row: func(env *pane.Env, l *tree.Look, set func(int, string, screen.Role)) {
 			set(0, l.Agent, screen.Accent)

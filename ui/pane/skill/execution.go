@@ -58,7 +58,6 @@ func NewExecutions(of Skills) *pane.Table[skill.Execution] {
 			},
 			"OUTCOME": outcome,
 		},
-		ID:   func(e *skill.Execution) string { return e.ExecutionID },
 		Item: executionItem,
 		// skill:NAME narrows a page to one skill's.
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[skill.Execution], error) {

@@ -58,7 +58,7 @@ func NewList(of Skills) *List {
 			{Title: "FAILED", Min: 6, Priority: 2, Right: true},
 			{Title: "WHAT", Min: 16, Weight: 4, Priority: 6},
 		},
-		ID: func(e *entry) string { return e.Ref() }, Row: listRow, Item: func(e *entry) pane.Item { return item(e.Skill) },
+		Row: listRow, Item: func(e *entry) pane.Item { return item(e.Skill) },
 		Fetch: func(ctx context.Context, tenant string, f core.Filter) (core.Page[entry], error) {
 			return fetchList(ctx, of, tenant, f)
 		},

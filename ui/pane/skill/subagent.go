@@ -99,7 +99,6 @@ func NewSubagents(of Skills) *pane.Table[skill.Subagent] {
 			},
 			"ERROR": pane.SubagentWhy,
 		},
-		ID:    func(a *skill.Subagent) string { return a.AgentID },
 		Item:  pane.SubagentItem,
 		Fetch: of.Subagents,
 	})
