@@ -22,15 +22,13 @@ func (v *View) listWidth() int {
 // both are seen.
 func (v *View) doList(action string) bool {
 	n := len(v.doc.Files)
+	by, step := screen.Step(action, v.h)
+	v.listAt += by
 	switch action {
-	case "up", "prev-file":
+	case "prev-file":
 		v.listAt--
-	case "down", "next-file":
+	case "next-file":
 		v.listAt++
-	case "half-up", "page-up":
-		v.listAt -= max(v.h/2, 1)
-	case "half-down", "page-down":
-		v.listAt += max(v.h/2, 1)
 	case "top":
 		v.listAt = 0
 	case "bottom":
@@ -47,7 +45,9 @@ func (v *View) doList(action string) bool {
 		v.see()
 		v.listAt++
 	default:
-		return false
+		if !step {
+			return false
+		}
 	}
 	v.listAt = max(0, min(v.listAt, n-1))
 	if v.listWidth() < v.w {

@@ -1,6 +1,10 @@
 package diff
 
-import "slices"
+import (
+	"slices"
+
+	"swarmdeck/ui/screen"
+)
 
 // SideWidth is the least width, in cells, at which lines are shown side by side.
 const SideWidth = 100
@@ -157,19 +161,14 @@ func (v *View) Do(action string) bool {
 	if v.list && v.doList(action) {
 		return true
 	}
+	if by, step := screen.Step(action, v.h-1); step {
+		if v.at += by; by < -1 || by > 1 { // the window goes with the cursor
+			v.top += by
+		}
+		v.clamp()
+		return true
+	}
 	switch action {
-	case "up":
-		v.at--
-	case "down":
-		v.at++
-	case "half-up":
-		v.page(-max(v.h/2, 1))
-	case "half-down":
-		v.page(max(v.h/2, 1))
-	case "page-up":
-		v.page(-max(v.h-1, 1))
-	case "page-down":
-		v.page(max(v.h-1, 1))
 	case "top":
 		v.at, v.left = 0, 0
 	case "bottom":
@@ -216,9 +215,6 @@ func (v *View) Do(action string) bool {
 	v.clamp()
 	return true
 }
-
-// page moves the window with the cursor.
-func (v *View) page(by int) { v.at, v.top = v.at+by, v.top+by }
 
 // toHunk goes to the next hunk, or to the one before.
 func (v *View) toHunk(on bool) {

@@ -176,23 +176,15 @@ func (g *Grid) Page() int { return g.page }
 // whether it knows it: up, down, top, bottom, half-up, half-down, page-up,
 // page-down, mark, mark-all, clear-marks.
 func (g *Grid) Do(action string) bool {
+	if by, step := screen.Step(action, g.page); step {
+		g.Move(by)
+		return true
+	}
 	switch action {
-	case "up":
-		g.Move(-1)
-	case "down":
-		g.Move(1)
 	case "top":
 		g.place(0)
 	case "bottom":
 		g.place(g.Len() - 1)
-	case "half-up":
-		g.Move(-max(g.page/2, 1))
-	case "half-down":
-		g.Move(max(g.page/2, 1))
-	case "page-up":
-		g.Move(-g.page)
-	case "page-down":
-		g.Move(g.page)
 	case "mark":
 		g.ToggleMark()
 		g.Move(1)

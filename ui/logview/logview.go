@@ -81,20 +81,11 @@ func (v *View) last() uint64 {
 // it: up, down, left, right, top, bottom, half-up, half-down, page-up,
 // page-down, follow, wrap, next-match, prev-match.
 func (v *View) Do(action string) bool {
-	page := max(v.h, 1)
+	if by, step := screen.Step(action, v.h); step {
+		v.scroll(by)
+		return true
+	}
 	switch action {
-	case "up":
-		v.scroll(-1)
-	case "down":
-		v.scroll(1)
-	case "half-up":
-		v.scroll(-max(page/2, 1))
-	case "half-down":
-		v.scroll(max(page/2, 1))
-	case "page-up":
-		v.scroll(-page)
-	case "page-down":
-		v.scroll(page)
 	case "top":
 		v.up, v.top, v.skip = true, 1, 0
 	case "bottom":

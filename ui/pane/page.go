@@ -1,6 +1,9 @@
 package pane
 
-import "swarmdeck/engine/core"
+import (
+	"swarmdeck/engine/core"
+	"swarmdeck/ui/screen"
+)
 
 // Page lays paragraphs out and scrolls them. The zero value is empty. A
 // paragraph that stays the same is not laid out again, however long it is,
@@ -99,19 +102,14 @@ func (p *Page) clamp() {
 // under the cursor belongs to or opens it, open only does so on its first line,
 // fold-all folds all there is of that document, or of the next, or opens it.
 func (p *Page) Do(action string) bool {
+	by, step := screen.Step(action, p.h-1)
+	switch {
+	case step && p.aims:
+		p.at += by
+	case step:
+		p.top += by
+	}
 	switch action {
-	case "up":
-		p.move(-1)
-	case "down":
-		p.move(1)
-	case "half-up":
-		p.move(-max(p.h/2, 1))
-	case "half-down":
-		p.move(max(p.h/2, 1))
-	case "page-up":
-		p.move(-max(p.h-1, 1))
-	case "page-down":
-		p.move(max(p.h-1, 1))
 	case "top":
 		p.Top()
 	case "bottom":
@@ -125,7 +123,9 @@ func (p *Page) Do(action string) bool {
 	case "fold", "fold-all", "open":
 		return p.fold(action)
 	default:
-		return false
+		if !step {
+			return false
+		}
 	}
 	p.clamp()
 	return true
@@ -146,14 +146,6 @@ func (p *Page) slide(right bool) bool {
 		return false
 	}
 	return true
-}
-
-func (p *Page) move(by int) {
-	if p.aims {
-		p.at += by
-	} else {
-		p.top += by
-	}
 }
 
 // fold folds or opens at the cursor; it tells whether there was something to.

@@ -134,10 +134,13 @@ func (p *Terminal) Do(env pane.Env, action string) (tea.Cmd, bool) {
 			return nil, true
 		}
 		return pane.Ask(TerminalName, func(ctx context.Context) any { return came{sitting: sitting, err: seat.Leave(ctx)} }), true
-	case "up", "down", "half-up", "half-down", "page-up", "page-down", "top", "bottom":
-		return p.scroll(action), true
+	case "top":
+		return p.scroll(1 << 20), true
+	case "bottom":
+		return p.scroll(-1 << 20), true
 	}
-	return nil, false
+	by, step := screen.Step(action, p.h-1)
+	return p.scroll(-by), step
 }
 
 func (p *Terminal) Refresh(pane.Env) tea.Cmd {

@@ -48,7 +48,7 @@ func (p *Terminal) put(in ...terminal.Input) tea.Cmd {
 	case p.hurry <- struct{}{}:
 	default:
 	}
-	return tea.Batch(p.scrollBy(-p.back), p.send()) // who types sees what comes of it
+	return tea.Batch(p.scroll(-p.back), p.send()) // who types sees what comes of it
 }
 
 // send hands on what was typed, together what came together.
@@ -93,7 +93,7 @@ func (p *Terminal) Mouse(_ pane.Env, msg tea.MouseMsg, x, y int) tea.Cmd {
 	if p.pic.Full && p.typing {
 		return p.put(slices.Repeat([]terminal.Input{{Key: arrow}}, wheelLines)...)
 	}
-	return p.scrollBy(by)
+	return p.scroll(by)
 }
 
 // pointed is what the mouse did, for the program.
@@ -125,12 +125,8 @@ func pointed(msg tea.MouseMsg) (in terminal.Mouse, ok bool) {
 	return in, true
 }
 
-// scroll moves the picture by lines.
-func (p *Terminal) scroll(action string) tea.Cmd {
-	return p.scrollBy(map[string]int{"up": 1, "down": -1, "half-up": p.h / 2, "half-down": -p.h / 2, "page-up": p.h - 1, "page-down": 1 - p.h, "top": 1 << 20, "bottom": -1 << 20}[action])
-}
-
-func (p *Terminal) scrollBy(lines int) tea.Cmd {
+// scroll moves the picture up by lines.
+func (p *Terminal) scroll(lines int) tea.Cmd {
 	if p.seat == nil || p.pic == nil || lines == 0 {
 		return nil
 	}

@@ -223,7 +223,7 @@ func (p *Terminal) arrived(c came) tea.Cmd {
 	}
 	if c.desk != nil {
 		if p.sat(*c.desk); p.typing {
-			cmds = append(cmds, p.scrollBy(-p.back))
+			cmds = append(cmds, p.scroll(-p.back))
 		}
 	}
 	return tea.Batch(cmds...)
