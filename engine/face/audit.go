@@ -95,12 +95,7 @@ func audited() []*Face {
 			Columns: "NOTICE:name ON:events,40 RISK:min_risk TO,40 TOLD:delivered LAG:lag STATE,60",
 			Wide:    "LAST_ERROR:last_error",
 			Cells: Cells[notice.Status]{
-				"TO": func(n *notice.Status, _ At) string {
-					if n.URL != "" {
-						return n.URL
-					}
-					return core.Join(n.Command)
-				},
+				"TO": func(n *notice.Status, _ At) string { return cmp.Or(n.URL, core.Join(n.Command)) },
 				"STATE": func(n *notice.Status, at At) string {
 					switch {
 					case n.Failing:

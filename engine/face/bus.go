@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/bus"
@@ -55,8 +56,5 @@ func messages() []*Face {
 
 // Address is where a message goes: its topic, or its recipient.
 func Address(topic, recipient string) string {
-	if topic != "" {
-		return topic
-	}
-	return "@" + recipient
+	return cmp.Or(topic, "@"+recipient)
 }

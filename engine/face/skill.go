@@ -1,6 +1,7 @@
 package face
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/document"
@@ -68,12 +69,7 @@ func skills() []*Face {
 					}
 					return string(e.Status)
 				},
-				"OUTCOME": func(e *skill.Execution, _ At) string {
-					if e.Error != "" {
-						return e.Error
-					}
-					return string(e.Result)
-				},
+				"OUTCOME": func(e *skill.Execution, _ At) string { return cmp.Or(e.Error, string(e.Result)) },
 			},
 		}.Face(),
 		Of[skill.Subagent]{

@@ -27,12 +27,7 @@ func wall() []*Face {
 					}
 					return r.What()
 				},
-				"FOR": func(r *egress.Rule, _ At) string {
-					if whom := r.Whom(); whom != "" {
-						return whom
-					}
-					return "everybody"
-				},
+				"FOR":  func(r *egress.Rule, _ At) string { return cmp.Or(r.Whom(), "everybody") },
 				"LEFT": func(r *egress.Rule, at At) string { return at.Left(r.ExpiresAt) },
 			},
 		}.Face(),
@@ -41,12 +36,7 @@ func wall() []*Face {
 			Columns: "PATH:path,60 RULE:effect FOR OWNER:owner",
 			Wide:    "AGE:updated_at,age",
 			Cells: Cells[files.Rule]{
-				"FOR": func(r *files.Rule, _ At) string {
-					if whom := r.Whom(); whom != "" {
-						return whom
-					}
-					return "everybody"
-				},
+				"FOR": func(r *files.Rule, _ At) string { return cmp.Or(r.Whom(), "everybody") },
 			},
 		}.Face(),
 		Of[host.Status]{

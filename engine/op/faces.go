@@ -1,6 +1,7 @@
 package op
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -32,13 +33,8 @@ func faces() []*face.Face {
 			Columns: "SUBAGENT:agent_id NAME:name,24 STATE SKILL:skill NOW:step AGE:created_at,age OUTCOME,48",
 			Wide:    "RESULTS:results,len TASK:task_id SESSION:session_id APPROVAL:waiting COMPLETED:completed_at",
 			Cells: face.Cells[Invoked]{
-				"STATE": func(v *Invoked, _ face.At) string { return v.Shown() },
-				"OUTCOME": func(v *Invoked, _ face.At) string {
-					if v.Error != "" {
-						return v.Error
-					}
-					return string(v.Result)
-				},
+				"STATE":   func(v *Invoked, _ face.At) string { return v.Shown() },
+				"OUTCOME": func(v *Invoked, _ face.At) string { return cmp.Or(v.Error, string(v.Result)) },
 			},
 		}.Face(),
 		face.Of[InOrder]{Columns: "STEP:position SKILL:name VERSION:version NEEDS:dependencies"}.Face(),

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -70,10 +71,7 @@ func (v *View) drawFile(c *screen.Canvas, y int, f *File, i int) {
 		sign = c.Glyphs().Closed
 	}
 	x := c.Text(0, y, screen.Border, string(sign))
-	name := f.Path
-	if name == "" {
-		name = "a file"
-	}
+	name := cmp.Or(f.Path, "a file")
 	notes := f.notes()
 	if v.Viewed[f.Path] {
 		notes += "  viewed"

@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/ui/screen"
@@ -77,11 +78,7 @@ func (v *View) drawList(c *screen.Canvas, focused bool) {
 		}
 		c.Text(0, y, screen.Good, string(sign))
 		room := c.W() - len(tail) - 4
-		name := f.Path
-		if name == "" {
-			name = "a file"
-		}
-		c.TextMiddle(2, y, room, role, name)
+		c.TextMiddle(2, y, room, role, cmp.Or(f.Path, "a file"))
 		x := c.W() - len(tail) - 1
 		if f.Binary {
 			c.Text(x, y, screen.Dim, tail)

@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -95,19 +96,12 @@ func readConflict(ctx context.Context, of CAD, tenant, id string, was *wholeConf
 	if g.source, err = side(ctx, of, tenant, c.Source, c.EntityID); err != nil {
 		return g, err
 	}
-	if g.target, err = side(ctx, of, tenant, c.Target, other(c)); err != nil {
+	// The target's is the one that is overlapped, or that of the same id.
+	if g.target, err = side(ctx, of, tenant, c.Target, cmp.Or(c.WithID, c.EntityID)); err != nil {
 		return g, err
 	}
 	err = g.draw(ctx, of, tenant)
 	return g, err
-}
-
-// other is the target's entity: that of the same id, or the one overlapped.
-func other(c *model.Conflict) string {
-	if c.WithID != "" {
-		return c.WithID
-	}
-	return c.EntityID
 }
 
 // side is one of the entities; nil when it is not there.

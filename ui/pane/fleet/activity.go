@@ -99,10 +99,7 @@ func calls(env *pane.Env, act *fleet.Activity, out *pane.Paras) {
 		} else {
 			note += " " + pane.Age(env.Now, c.Began)
 		}
-		what := c.Title
-		if what == "" {
-			what = c.Args
-		}
+		what := cmp.Or(c.Title, c.Args)
 		if c.Error != "" {
 			what += ": " + c.Error
 		}

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"slices"
@@ -34,10 +35,7 @@ type drawn struct {
 
 // newArguments are those of an approval; changes are what judge.Card read in them.
 func newArguments(raw core.Raw, changes []edits.Change, colors bool) *arguments {
-	a := &arguments{whole: pane.Pretty(raw), colors: colors, diffs: map[string]drawn{}}
-	if a.whole == "" {
-		a.whole = "{}"
-	}
+	a := &arguments{whole: cmp.Or(pane.Pretty(raw), "{}"), colors: colors, diffs: map[string]drawn{}}
 	var shown []string
 	for i := range changes {
 		if c := &changes[i]; a.diff(c.Diff).all {

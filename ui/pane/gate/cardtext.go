@@ -190,11 +190,7 @@ func asks(env *pane.Env, a *judge.Approval, t *pane.Paras) {
 	}
 	t.Add("session", a.Session, screen.Accent)
 	t.Add("confidence", pane.Confidence(a.Confidence), screen.Text)
-	rule := a.RuleID
-	if rule == "" {
-		rule = "none matched: ask a person"
-	}
-	t.Add("rule", rule+", policy "+short(a.PolicyVersion), screen.Text)
+	t.Add("rule", cmp.Or(a.RuleID, "none matched: ask a person")+", policy "+short(a.PolicyVersion), screen.Text)
 	t.Exact("always would", a.Always, screen.Text)
 	if a.Unsandboxed {
 		t.Add("", "the policy that asked is a program, and ran UNSANDBOXED", screen.Danger)
@@ -258,10 +254,7 @@ func quoted(words string) string {
 
 // touches says what the effect is about and in which tenant.
 func touches(a *judge.Approval) string {
-	when := gates[a.Gate]
-	if when == "" {
-		when = string(a.Gate)
-	}
+	when := cmp.Or(gates[a.Gate], string(a.Gate))
 	if a.TaskID == "" {
 		return fmt.Sprintf("tenant %s, %s", a.TenantID, when)
 	}

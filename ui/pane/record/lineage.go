@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -140,8 +141,5 @@ func (p *Lineage) info(c *screen.Canvas, env pane.Env) {
 	c.HLine(x+1, 0, c.W()-x-1, screen.Border)
 	c.TextIn(0, 1, c.W(), screen.Text, n.Text)
 	links := strings.Join(p.graph.Links(), "; ")
-	if links == "" {
-		links = "nothing led to it, and nothing came of it"
-	}
-	c.TextIn(0, 2, c.W(), screen.Dim, links)
+	c.TextIn(0, 2, c.W(), screen.Dim, cmp.Or(links, "nothing led to it, and nothing came of it"))
 }

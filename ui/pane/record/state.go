@@ -36,11 +36,7 @@ func state(env pane.Env, s *dag.State, out *pane.Paras) {
 	if len(s.Mounts) == 0 {
 		out.Add("", "none in its hands", screen.Dim)
 	}
-	policy := s.Policy
-	if policy == "" {
-		policy = "the embedded one"
-	}
-	out.Add("policy", policy, screen.Text)
+	out.Add("policy", cmp.Or(s.Policy, "the embedded one"), screen.Text)
 	out.Head(fmt.Sprintf("messages (the newest %d)", len(s.Messages)))
 	for i := range s.Messages {
 		m := &s.Messages[i]

@@ -28,14 +28,9 @@ func executionText(env pane.Env, e *skill.Execution, out *pane.Paras) {
 	if e.Step != e.SkillName {
 		out.Add("step", e.Step, screen.Text)
 	}
-	took := executionTook(&env, e)
-	switch {
-	case e.Status == skill.StatusPending:
+	took := executionTook(&env, e) + retries(e)
+	if e.Status == skill.StatusPending {
 		took += " so far"
-	case e.RetryCount == 1:
-		took += ", 1 retry"
-	case e.RetryCount > 1:
-		took += fmt.Sprintf(", %d retries", e.RetryCount)
 	}
 	out.Add("took", took, screen.Text)
 	if e.Interrupted {
@@ -83,6 +78,17 @@ func executionTook(env *pane.Env, e *skill.Execution) string {
 	return pane.Millis(e.DurationMS)
 }
 
+// retries says how often it was tried again, "" for never.
+func retries(e *skill.Execution) string {
+	switch e.RetryCount {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 retry"
+	}
+	return fmt.Sprintf(", %d retries", e.RetryCount)
+}
+
 // outcomeShown is how much of a result stands in a row.
 const outcomeShown = 300
 
@@ -97,9 +103,7 @@ func outcome(_ *pane.Env, e *skill.Execution) (string, screen.Role) {
 func linkExecution(env *pane.Env, out *pane.Paras, e *skill.Execution) {
 	st := pane.ExecutionState(e)
 	text := st.Label(env.Glyphs) + " " + e.SkillName + "@" + e.SkillVersion + " " + executionTook(env, e)
-	if e.RetryCount > 0 {
-		text += fmt.Sprintf(", %d retries", e.RetryCount)
-	}
+	text += retries(e)
 	if e.Error != "" {
 		text += ": " + e.Error
 	}
