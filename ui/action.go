@@ -2,6 +2,7 @@ package ui
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -88,8 +89,8 @@ func (m *Model) action(name string) tea.Cmd {
 	case "approve", "deny", "abort", "edit", "always", "defer":
 		return m.answer(name)
 	default:
-		if n, ok := gotoNumber(name); ok {
-			if n <= len(m.lists) {
+		if digit, is := strings.CutPrefix(name, "goto-"); is {
+			if n, err := strconv.Atoi(digit); err == nil && n <= len(m.lists) {
 				m.goTo(m.lists[n-1])
 			}
 			return nil
@@ -101,13 +102,6 @@ func (m *Model) action(name string) tea.Cmd {
 		return m.paneAction(name)
 	}
 	return nil
-}
-
-func gotoNumber(action string) (int, bool) {
-	if len(action) == len("goto-1") && action[:5] == "goto-" && action[5] >= '1' && action[5] <= '9' {
-		return int(action[5] - '0'), true
-	}
-	return 0, false
 }
 
 // paneAction passes an action to the focused pane; enter opens, left and right
@@ -217,11 +211,7 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 
 // openTimeline opens what happened to the selected thing.
 func (d *dialog) openTimeline() tea.Cmd {
-	p := d.focused()
-	if p == nil {
-		return nil
-	}
-	it := p.Selected(d.env())
+	it := d.selected()
 	if line := pane.TimelineOf(it); !line.Empty() {
 		d.openItem(line)
 		return nil
@@ -236,7 +226,7 @@ func (d *dialog) openTimeline() tea.Cmd {
 func (d *dialog) openStory() {
 	all := pane.Item{Kind: "story", ID: "all agents"}
 	if p := d.focused(); p != nil && p.Name() != all.Kind {
-		it := p.Selected(d.env())
+		it := d.selected()
 		if it.Kind == "agent" {
 			it.Agent = it.ID
 		}
@@ -249,11 +239,7 @@ func (d *dialog) openStory() {
 
 // openWork opens what the selected agent changed in its tree.
 func (d *dialog) openWork() tea.Cmd {
-	p := d.focused()
-	if p == nil {
-		return nil
-	}
-	it := p.Selected(d.env())
+	it := d.selected()
 	if it.Agent == "" {
 		return d.say(true, "", "no agent is selected")
 	}
@@ -264,11 +250,7 @@ func (d *dialog) openWork() tea.Cmd {
 // openReview opens what is known of the work under the cursor beside its diff, or with
 // swap the comparison of two works the other way round.
 func (d *dialog) openReview(swap bool) tea.Cmd {
-	p := d.focused()
-	if p == nil {
-		return nil
-	}
-	it := p.Selected(d.env())
+	it := d.selected()
 	works, is := strings.CutPrefix(it.ID, "tree:")
 	a, b, both := strings.Cut(works, " ")
 	switch {
@@ -319,13 +301,9 @@ func (d *dialog) openCompare() tea.Cmd {
 // openPicture opens the picture of the selected thing, or the solids of the
 // workspace that it is in.
 func (d *dialog) openPicture() tea.Cmd {
-	it := pane.Item{}
-	switch p := d.focused().(type) {
-	case nil:
-	case pane.Viewer:
+	it := pane.PictureOf(d.selected().Workspace, "")
+	if p, is := d.focused().(pane.Viewer); is {
 		it = p.Picture(d.env())
-	default:
-		it = pane.PictureOf(p.Selected(d.env()).Workspace, "")
 	}
 	if it.Empty() {
 		return d.say(true, "", "there is nothing here to look at in another way")

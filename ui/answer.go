@@ -76,7 +76,7 @@ func (an *answers) withReason(a *judge.Approval, then func(reason []string, sure
 	if !pane.HighRisk(a.Risk) {
 		return then(nil, true)
 	}
-	return an.prompt("Reason to approve ("+string(a.Risk)+" risk)", "", func(text string) tea.Cmd {
+	return an.prompt("Reason to approve ("+string(a.Risk)+" risk)", func(text string) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			return an.say(true, "", "a "+string(a.Risk)+" risk is approved with a reason only")
 		}
@@ -115,7 +115,7 @@ func (an *answers) answerLine(verb string, it pane.Item) []string {
 }
 
 func (an *answers) denyWith(it pane.Item, title string, abort bool) tea.Cmd {
-	return an.prompt(title, "", func(text string) tea.Cmd {
+	return an.prompt(title, func(text string) tea.Cmd {
 		if strings.TrimSpace(text) == "" {
 			return an.say(true, "", "a denial needs a reason")
 		}
@@ -125,15 +125,6 @@ func (an *answers) denyWith(it pane.Item, title string, abort bool) tea.Cmd {
 		}
 		return an.submit(job{lines: [][]string{line}, targets: []pane.Item{it}, confirm: command.ConfirmNone})
 	})
-}
-
-// editedMsg is what an edit comes to, before it is approved.
-type editedMsg struct {
-	it     pane.Item
-	text   string
-	reason []string
-	to     judge.Statement
-	err    error
 }
 
 // judgeEdit has the engine judge edited arguments, so that the question shows their own
@@ -148,27 +139,26 @@ func (an *answers) judgeEdit(it pane.Item, text string, reason []string) tea.Cmd
 		ctx, cancel := context.WithTimeout(context.Background(), judging)
 		defer cancel()
 		s, _, err := of.Statement(ctx, by, it.ID, ans)
-		return editedMsg{it, text, reason, s, err}
+		return followUp(func() tea.Cmd { return an.edited(it, text, reason, s.Digest, err) })
 	}
 }
 
 // judging is how long an edit may take to be judged.
 const judging = 10 * time.Second
 
-// edited asks whether the edited arguments are approved.
-func (an *answers) edited(e editedMsg) tea.Cmd {
+// edited asks whether the edited arguments, which have a digest of their own, are approved.
+func (an *answers) edited(it pane.Item, text string, reason []string, digest string, err error) tea.Cmd {
 	a := an.card.Approval()
 	switch {
-	case e.err != nil:
-		return an.say(true, "", e.err.Error())
-	case a == nil || a.ApprovalID != e.it.ID || a.Digest != e.it.Digest:
-		return an.say(true, "", e.it.ID+" is no longer what was edited: look again")
+	case err != nil:
+		return an.say(true, "", err.Error())
+	case a == nil || a.ApprovalID != it.ID || a.Digest != it.Digest:
+		return an.say(true, "", it.ID+" is no longer what was edited: look again")
 	}
-	line := append(an.answerLine("approve", e.it), "--edit", e.text, "--edited-digest", e.to.Digest)
-	j := job{lines: [][]string{append(line, e.reason...)}, targets: []pane.Item{e.it}, confirm: command.ConfirmNone}
-	text := fmt.Sprintf("Approve %s, edited (%s risk or more)\n%s\ndigest %s, in place of %.12s\n%s",
-		a.ApprovalID, a.Risk, core.ClipTo(e.text, maxEditShown), e.to.Digest, a.Digest, strings.Join(e.reason, " "))
-	return an.confirm(text, "", func() tea.Cmd { return an.submit(j) })
+	more := append([]string{"--edit", text, "--edited-digest", digest}, reason...)
+	asks := fmt.Sprintf("Approve %s, edited (%s risk or more)\n%s\ndigest %s, in place of %.12s\n%s",
+		a.ApprovalID, a.Risk, core.ClipTo(text, maxEditShown), digest, a.Digest, strings.Join(reason, " "))
+	return an.confirm(asks, "", func() tea.Cmd { return an.submit(an.approval(it, more)) })
 }
 
 // maxEditShown is how much of edited arguments the question repeats, in bytes.
@@ -202,7 +192,7 @@ func (an *answers) alwaysLike(it pane.Item, a *judge.Approval, who, places []str
 	}
 	return an.menu("Always approve", names, func(i int) tea.Cmd {
 		if i == len(who) {
-			return an.prompt("Any: argv.2, argv.2+, path, *, files", "", func(text string) tea.Cmd {
+			return an.prompt("Any: argv.2, argv.2+, path, *, files", func(text string) tea.Cmd {
 				return an.alwaysLike(it, a, who, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }))
 			})
 		}

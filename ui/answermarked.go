@@ -58,7 +58,7 @@ func (an *answers) answerMarked(how string, marked []pane.Item) tea.Cmd {
 		return an.say(true, "", fmt.Sprintf("%d are marked; %d fit on this screen, and are answered together", len(items), most))
 	}
 	title := fmt.Sprintf("Reason to %s %d", how, len(items))
-	return an.prompt(title, "", func(reason string) tea.Cmd {
+	return an.prompt(title, func(reason string) tea.Cmd {
 		if reason = strings.TrimSpace(reason); reason == "" {
 			return an.say(true, "", "many are answered with a reason only")
 		}

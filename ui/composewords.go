@@ -22,12 +22,6 @@ const (
 	offerTime  = 2 * time.Second
 )
 
-// wordsMsg brings the files that a message may mention.
-type wordsMsg struct {
-	of    *overlay.Compose
-	files []string
-}
-
 // addressee is the one agent that a text is for, "" for none or several.
 func addressee(items []pane.Item) string {
 	if len(items) != 1 {
@@ -62,14 +56,15 @@ func (d *dialog) offerWords(p *overlay.Compose, name string) tea.Cmd {
 		dir = "."
 	}
 	dir = d.path(dir)
-	return d.track(func() tea.Msg { return wordsMsg{p, filesBelow(dir)} })
-}
-
-func (d *dialog) takeWords(msg wordsMsg) {
-	d.dirty = true
-	for _, path := range msg.files {
-		msg.of.Offers = append(msg.of.Offers, overlay.Offer{Word: "@" + path, Text: fleet.Mention(path)})
-	}
+	return d.track(func() tea.Msg {
+		files := filesBelow(dir)
+		return followUp(func() tea.Cmd {
+			for _, path := range files {
+				p.Offers = append(p.Offers, overlay.Offer{Word: "@" + path, Text: fleet.Mention(path)})
+			}
+			return nil
+		})
+	})
 }
 
 // filesBelow lists files by their paths from a directory, without what hides and what other

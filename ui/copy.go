@@ -42,13 +42,7 @@ func (d *dialog) links() tea.Cmd {
 	if len(menu.Items) == 0 {
 		return d.say(false, "", "no link is shown")
 	}
-	d.over.Push(menu, func(a overlay.Action) tea.Cmd {
-		if a.Kind != overlay.Pick {
-			return nil
-		}
-		return d.toClipboard(a.ID)
-	})
-	return nil
+	return d.push(menu, overlay.Pick, func(a overlay.Action) tea.Cmd { return d.toClipboard(a.ID) })
 }
 
 // clipLimit bounds what is sent: terminals drop longer sequences silently.
@@ -59,17 +53,11 @@ func (d *dialog) toClipboard(text string) tea.Cmd {
 		return d.say(true, "", "too long for the terminal's clipboard; use :write FILE")
 	}
 	d.copied = text
-	if line, more, _ := strings.Cut(text, "\n"); more != "" {
-		return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+line+" …"), tea.SetClipboard(text))
+	line, more, _ := strings.Cut(text, "\n")
+	if more != "" {
+		line += " …"
 	}
-	return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+text), tea.SetClipboard(text))
-}
-
-// wroteMsg says that a file was written, or why not.
-type wroteMsg struct {
-	path string
-	n    int
-	err  error
+	return tea.Batch(d.say(false, "", "sent to terminal clipboard: "+line), tea.SetClipboard(text))
 }
 
 // noFiles says why no file can be written from here, "" when one can.
@@ -92,18 +80,13 @@ func (m *Model) write(path string) tea.Cmd {
 	text := strings.Join(m.Frame().Plain(), "\n") + "\n"
 	return m.track(func() tea.Msg {
 		err := os.WriteFile(path, []byte(text), 0o600)
-		if err != nil {
-			err = fmt.Errorf("write screen to %s: %w", path, err)
-		}
-		return wroteMsg{path, len(text), err}
+		return followUp(func() tea.Cmd {
+			if err != nil {
+				return m.say(true, "", fmt.Sprintf("write screen to %s: %v", path, err))
+			}
+			return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", len(text), path))
+		})
 	})
-}
-
-func (m *Model) wrote(msg wroteMsg) tea.Cmd {
-	if msg.err != nil {
-		return m.say(true, "", msg.err.Error())
-	}
-	return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", msg.n, msg.path))
 }
 
 func (sh *shared) path(p string) string {

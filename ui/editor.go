@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,32 +12,32 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/tree"
-)
-
-// Messages of an editor's way.
-type (
-	draftMsg struct {
-		path string
-		most int
-		err  error
-		then func(text string) tea.Cmd
-	}
-	writtenMsg struct {
-		text string
-		err  error
-		then func(text string) tea.Cmd
-	}
+	"swarmdeck/ui/pane"
 )
 
 // inEditor has a text edited in the operator's editor, under a name that tells the editor
 // what it is. It can be only where the operator sits at the engine's machine.
-func (d *dialog) inEditor(name, text string, most int, then func(text string) tea.Cmd) tea.Cmd {
+func (d *dialog) inEditor(name, text string, most int, done func(text string) tea.Cmd) tea.Cmd {
 	if d.opt.Editor == nil {
 		return d.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
 	}
 	return d.track(func() tea.Msg {
 		path, err := draft(name, text)
-		return draftMsg{path, most, err, then}
+		return followUp(func() tea.Cmd {
+			if err != nil {
+				return d.say(true, "", err.Error())
+			}
+			return tea.ExecProcess(d.opt.Editor(path), func(err error) tea.Msg {
+				defer os.Remove(path)
+				text, err := drafted(path, most, err)
+				return followUp(func() tea.Cmd {
+					if err != nil {
+						return d.say(true, "", err.Error())
+					}
+					return done(text)
+				})
+			})
+		})
 	})
 }
 
@@ -58,51 +57,26 @@ func draft(name, text string) (path string, err error) {
 	return f.Name(), nil
 }
 
-func (d *dialog) drafted(msg draftMsg) tea.Cmd {
-	if msg.err != nil {
-		return d.say(true, "", msg.err.Error())
+// drafted is what the editor, which ended with err, left in a file.
+func drafted(path string, most int, err error) (string, error) {
+	if err != nil {
+		return "", fmt.Errorf("the editor ended badly: %w", err)
 	}
-	return tea.ExecProcess(d.opt.Editor(msg.path), func(err error) tea.Msg {
-		defer os.Remove(msg.path)
-		if err != nil {
-			return writtenMsg{err: fmt.Errorf("the editor ended badly: %w", err)}
-		}
-		f, err := os.Open(msg.path)
-		if err != nil {
-			return writtenMsg{err: fmt.Errorf("read the editor's file: %w", err)}
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, int64(msg.most)+1))
-		if err == nil && len(data) > msg.most {
-			err = core.Invalid("text", fmt.Sprintf("more than %d bytes", msg.most), fmt.Sprintf("at most %d bytes", msg.most))
-		}
-		return writtenMsg{string(data), err, msg.then}
-	})
-}
-
-// written takes what the editor left.
-func (d *dialog) written(msg writtenMsg) tea.Cmd {
-	d.dirty = true
-	if msg.err != nil {
-		return d.say(true, "", msg.err.Error())
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the editor's file: %w", err)
 	}
-	return msg.then(msg.text)
-}
-
-// readMsg is a file of an agent's tree that is to be edited.
-type readMsg struct {
-	file op.TreeFile
-	rest []string // what is edited after it
-	says string   // why it can't be
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(data) > most {
+		err = core.Invalid("text", fmt.Sprintf("more than %d bytes", most), fmt.Sprintf("at most %d bytes", most))
+	}
+	return string(data), err
 }
 
 // editFile has the file under the cursor of an agent's work edited, in the agent's tree.
 func (d *dialog) editFile() tea.Cmd {
-	p := d.focused()
-	if p == nil {
-		return nil
-	}
-	it := p.Selected(d.env())
+	it := d.selected()
 	agent, is := strings.CutPrefix(it.ID, "tree:")
 	if !is || it.File == "" || strings.Contains(agent, " ") {
 		return d.say(true, "", "there is no file of an agent's tree here to edit")
@@ -115,38 +89,29 @@ func (d *dialog) editFiles(agent string, files []string) tea.Cmd {
 	if len(files) == 0 {
 		return nil
 	}
-	ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
-	return d.track(func() tea.Msg {
-		out, says, code := run(ctx, tenant, []string{"review", "file", "-o", "json", "--", agent, files[0]})
-		read := readMsg{rest: files[1:]}
-		if err := json.Unmarshal([]byte(out), &read.file); code != 0 || err != nil {
-			read.says = reason(output{out: out, err: says, code: code})
-		}
-		return read
+	return fetch(d, []string{"review", "file", "-o", "json", "--", agent, files[0]}, func(f op.TreeFile) tea.Cmd {
+		return d.editRead(f, files[1:])
 	})
 }
 
-// wasRead opens the editor on it, and writes what it left into the tree.
-func (d *dialog) wasRead(msg readMsg) tea.Cmd {
-	if msg.says != "" {
-		return d.say(true, "", msg.says)
-	}
-	f := msg.file
+// editRead opens the editor on a file, and writes what it left into the tree; the rest is
+// edited after it.
+func (d *dialog) editRead(f op.TreeFile, rest []string) tea.Cmd {
 	return d.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
 		if text == f.Content {
-			return tea.Batch(d.say(false, "", "nothing was changed in "+f.File), d.editFiles(f.Agent, msg.rest))
+			return tea.Batch(d.say(false, "", "nothing was changed in "+f.File), d.editFiles(f.Agent, rest))
 		}
 		ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
 		return d.track(func() tea.Msg {
 			path, err := draft(f.File, text)
 			if err != nil {
-				return writtenMsg{err: err}
+				return pane.Note{Bad: true, Text: err.Error()}
 			}
 			defer os.Remove(path)
 			line := []string{"review", "edit", "--from-file", path, "--state", f.State, "--", f.Agent, f.File}
 			var o output
 			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
-			next := func() tea.Cmd { return d.editFiles(f.Agent, msg.rest) }
+			next := func() tea.Cmd { return d.editFiles(f.Agent, rest) }
 			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: d.presses, done: next}, []output{o}}
 		})
 	})

@@ -37,6 +37,14 @@ func (ps *places) focused() pane.Pane {
 	return nil
 }
 
+// selected is the thing under the cursor of the focused pane; empty for none.
+func (ps *places) selected() pane.Item {
+	if p := ps.focused(); p != nil {
+		return p.Selected(ps.env())
+	}
+	return pane.Item{}
+}
+
 // goTo shows a list pane.
 func (ps *places) goTo(name string) {
 	p := &ps.place

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/go-json-experiment/json"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/overlay"
@@ -43,11 +42,8 @@ func (r *runner) openForm(form *overlay.Form, line func(core.Raw) []string, aske
 
 // refusal is the error that a command printed.
 func refusal(o output) error {
-	var e struct {
-		Error core.Error `json:"error"`
+	if e := o.failure(); e.Message != "" {
+		return e
 	}
-	if err := json.Unmarshal([]byte(lastLine(o.err)), &e); err != nil || e.Error.Message == "" {
-		return errors.New(reason(o))
-	}
-	return &e.Error
+	return errors.New(reason(o))
 }

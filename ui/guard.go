@@ -136,7 +136,7 @@ func (an *answers) mayAnswer() (bool, string) {
 	}
 	if !an.place.visible(gate.CardName) || an.card.Approval() == nil {
 		if p := an.focused(); p != nil && p.Name() == gate.ApprovalsName {
-			if it := p.Selected(an.env()); !it.Empty() {
+			if it := an.selected(); !it.Empty() {
 				an.openItem(it)
 				return false, "read it first, then answer"
 			}

@@ -37,11 +37,9 @@ func (m *Model) handKey(h pane.Hand, k tea.KeyPressMsg) tea.Cmd {
 
 // openTerminal opens the terminal of the selected agent.
 func (d *dialog) openTerminal() tea.Cmd {
-	if p := d.focused(); p != nil {
-		if it := p.Selected(d.env()); it.Agent != "" {
-			d.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
-			return nil
-		}
+	if it := d.selected(); it.Agent != "" {
+		d.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
+		return nil
 	}
 	return d.say(true, "", "no agent is selected")
 }

@@ -27,7 +27,7 @@ func (d *dialog) scopes() []string {
 		return []string{scope}
 	}
 	scopes := []string{p.Name(), string(p.Kind()), "global"}
-	if p.Kind() == pane.List && p.Selected(d.env()).Kind == skill.SubagentName {
+	if p.Kind() == pane.List && d.selected().Kind == skill.SubagentName {
 		return append([]string{skill.SubagentName}, scopes...)
 	}
 	return scopes

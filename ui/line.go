@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/go-json-experiment/json"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/command"
@@ -47,10 +46,12 @@ func (r *runner) bound(b *keymap.Binding) tea.Cmd {
 		return r.say(true, "", err.Error())
 	}
 	var items []pane.Item
-	if p := r.focused(); p != nil && t.acts() {
-		if items = p.Marks(); len(items) == 0 || !b.Bulk {
-			items = []pane.Item{p.Selected(r.env())}
-		}
+	switch {
+	case !t.acts():
+	case b.Bulk:
+		items = r.chosen()
+	default:
+		items = []pane.Item{r.selected()}
 	}
 	// What the line lacks is said before any question is asked.
 	asked := map[string]string{}
@@ -81,7 +82,7 @@ func (r *runner) ask(t template, questions []string, answers map[string]string, 
 		if strings.HasSuffix(questions[0], longer) {
 			return r.compose(strings.Replace(title, longer, "", 1), addressee(items), then)
 		}
-		return r.prompt(title, "", then)
+		return r.prompt(title, then)
 	}
 	j := job{targets: items, confirm: confirm}
 	if len(items) == 0 {
@@ -176,7 +177,7 @@ type output struct {
 // run carries a job out in a Cmd.
 func (r *runner) run(j job) tea.Cmd {
 	for i := range j.lines {
-		if r.words.Describe(j.lines[i]).Confirm == command.ConfirmType && !contains(j.lines[i], "--yes") {
+		if r.words.Describe(j.lines[i]).Confirm == command.ConfirmType && !slices.Contains(j.lines[i], "--yes") {
 			j.lines[i] = append(j.lines[i], "--yes")
 		}
 	}
@@ -194,13 +195,21 @@ func (r *runner) run(j job) tea.Cmd {
 	}))
 }
 
-func contains(words []string, want string) bool {
-	for _, w := range words {
-		if w == want {
-			return true
-		}
-	}
-	return false
+// fetch runs a line that reads, and goes on with what it printed as JSON.
+func fetch[T any](d *dialog, line []string, got func(T) tea.Cmd) tea.Cmd {
+	ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
+	return d.track(func() tea.Msg {
+		var o output
+		var v T
+		o.out, o.err, o.code = run(ctx, tenant, line)
+		err := core.DecodeStored([]byte(o.out), &v)
+		return followUp(func() tea.Cmd {
+			if o.code != 0 || err != nil {
+				return d.say(true, "", cmp.Or(reason(o), core.Join(line)+" printed nothing"))
+			}
+			return got(v)
+		})
+	})
 }
 
 // reasons are the first of those why lines failed, each once.
@@ -278,27 +287,23 @@ func (r *runner) ran(did ranMsg) tea.Cmd {
 	return nil
 }
 
-// reason is why a command failed, in one line where there is one.
-func reason(o output) string {
-	text := strings.TrimSpace(o.err)
-	if text == "" {
-		text = strings.TrimSpace(o.out)
+// failure is the error that a command told in its last line, after what it noted before; one
+// without a message is none.
+func (o *output) failure() *core.Error {
+	text := strings.TrimSpace(cmp.Or(strings.TrimSpace(o.err), o.out))
+	var said struct {
+		Error core.Error `json:"error"`
 	}
-	var wrapped struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
+	if core.DecodeStored([]byte(text[strings.LastIndexByte(text, '\n')+1:]), &said) != nil {
+		return &core.Error{}
 	}
-	if err := json.Unmarshal([]byte(lastLine(text)), &wrapped); err == nil && wrapped.Error.Message != "" {
-		text = wrapped.Error.Message
-	}
-	return strings.TrimPrefix(text, "error: ")
+	return &said.Error
 }
 
-// lastLine is where a command that failed tells its error, after what it noted before.
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	return s[strings.LastIndexByte(s, '\n')+1:]
+// reason is why a command failed, in one line where there is one.
+func reason(o output) string {
+	text := cmp.Or(o.failure().Message, strings.TrimSpace(o.err), strings.TrimSpace(o.out))
+	return strings.TrimPrefix(text, "error: ")
 }
 
 func firstLine(s string) string {

@@ -8,14 +8,7 @@ import (
 	"swarmdeck/ui/screen"
 )
 
-// themeMsg is a theme that was asked for, or why there is none.
-type themeMsg struct {
-	name   string
-	theme  *screen.Theme
-	err    error
-	ground bool // the terminal's ground asked for it
-}
-
+// setTheme shows the cockpit in a theme; ground says that the terminal's ground asked for it.
 func (m *Model) setTheme(name string, ground bool) tea.Cmd {
 	if m.opt.Themes == nil {
 		return m.say(true, "", "theme: no themes are available here")
@@ -23,22 +16,22 @@ func (m *Model) setTheme(name string, ground bool) tea.Cmd {
 	find := m.opt.Themes
 	return m.track(func() tea.Msg { // it reads a file
 		theme, err := find(name)
-		return themeMsg{name, theme, err, ground}
+		return followUp(func() tea.Cmd { return m.themed(name, theme, err, ground) })
 	})
 }
 
-func (m *Model) themed(msg themeMsg) tea.Cmd {
+func (m *Model) themed(name string, theme *screen.Theme, err error, ground bool) tea.Cmd {
 	switch {
-	case msg.err != nil:
-		return m.say(true, "", msg.err.Error())
-	case msg.ground:
+	case err != nil:
+		return m.say(true, "", err.Error())
+	case ground:
 		if m.auto {
-			m.theme, m.dirty = msg.theme, true
+			m.theme = theme
 		}
 		return nil
 	}
-	m.theme, m.dirty, m.auto = msg.theme, true, msg.theme.Name == themes.Auto
-	return tea.Batch(m.say(false, "", "theme "+msg.name), m.askGround())
+	m.theme, m.auto = theme, theme.Name == themes.Auto
+	return tea.Batch(m.say(false, "", "theme "+name), m.askGround())
 }
 
 // askGround asks the terminal for its ground and to tell of a change while the

@@ -21,7 +21,7 @@ func TestAutoIsLightOrDarkAsTheTerminalIs(t *testing.T) {
 		{tea.BackgroundColorMsg{Color: color.White}, "light"},
 		{uv.DarkColorSchemeEvent{}, "dark"},
 		{uv.LightColorSchemeEvent{}, "light"},
-		{themeMsg{name: "mono", theme: expect.Of(themes.Load("mono"))(t)}, "mono"},
+		{followUp(func() tea.Cmd { return r.m.themed("mono", expect.Of(themes.Load("mono"))(t), nil, false) }), "mono"},
 		{uv.DarkColorSchemeEvent{}, "mono"},
 	} {
 		r.send(step.msg)

@@ -135,6 +135,8 @@ type (
 	// drainedMsg: a remote terminal has caught up
 	drainedMsg struct{}
 	tracked    struct{ msg tea.Msg }
+	// followUp is what is done next once a Cmd has done its work elsewhere.
+	followUp func() tea.Cmd
 )
 
 // Update implements tea.Model. It does no I/O and never blocks.
@@ -183,9 +185,6 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case settled:
 		m.dirty = true
 		return nil
-	case editedMsg:
-		m.dirty = true
-		return m.edited(msg)
 	case aloneMsg:
 		m.dirty = true
 		return m.wasAlone(msg)
@@ -236,32 +235,9 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 		return m.say(msg.Bad, "", msg.Text)
 	case ranMsg:
 		return m.ran(msg)
-	case candidatesMsg:
+	case followUp:
 		m.dirty = true
-		return m.candidates(msg)
-	case viewMsg:
-		return m.show(msg)
-	case recordSaved:
-		return m.saved(msg)
-	case paperMsg:
-		return m.showPaper(msg)
-	case wordsMsg:
-		m.takeWords(msg)
-		return nil
-	case draftMsg:
-		return m.drafted(msg)
-	case broughtMsg:
-		return m.brought(msg)
-	case readMsg:
-		return m.wasRead(msg)
-	case writtenMsg:
-		return m.written(msg)
-	case pagedMsg:
-		return m.paged(msg)
-	case wroteMsg:
-		return m.wrote(msg)
-	case themeMsg:
-		return m.themed(msg)
+		return msg()
 	}
 	return nil
 }

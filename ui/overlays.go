@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/pane/log"
 	"swarmdeck/ui/screen"
@@ -69,17 +70,20 @@ func (d *dialog) confirm(text, typed string, yes func() tea.Cmd) tea.Cmd {
 	return d.opt.After(deadTime, settled{})
 }
 
-// prompt asks for one line.
-func (d *dialog) prompt(title, initial string, then func(string) tea.Cmd) tea.Cmd {
-	p := &overlay.Prompt{Title: title}
-	p.Input.SetValue(initial)
-	d.over.Push(p, func(a overlay.Action) tea.Cmd {
-		if a.Kind == overlay.Submit {
-			return then(a.Text)
+// push opens an overlay, and goes on with an answer of one kind.
+func (d *dialog) push(o overlay.Overlay, kind overlay.Kind, then func(overlay.Action) tea.Cmd) tea.Cmd {
+	d.over.Push(o, func(a overlay.Action) tea.Cmd {
+		if a.Kind == kind {
+			return then(a)
 		}
 		return nil
 	})
 	return nil
+}
+
+// prompt asks for one line.
+func (d *dialog) prompt(title string, then func(string) tea.Cmd) tea.Cmd {
+	return d.push(&overlay.Prompt{Title: title}, overlay.Submit, func(a overlay.Action) tea.Cmd { return then(a.Text) })
 }
 
 // menu offers choices by number.
@@ -88,13 +92,10 @@ func (d *dialog) menu(title string, choices []string, then func(int) tea.Cmd) te
 	for i, c := range choices {
 		menu.Items = append(menu.Items, overlay.Item{ID: strconv.Itoa(i), Text: c})
 	}
-	d.over.Push(menu, func(a overlay.Action) tea.Cmd {
-		if i, err := strconv.Atoi(a.ID); a.Kind == overlay.Pick && err == nil {
-			return then(i)
-		}
-		return nil
+	return d.push(menu, overlay.Pick, func(a overlay.Action) tea.Cmd {
+		i, _ := strconv.Atoi(a.ID)
+		return then(i)
 	})
-	return nil
 }
 
 // filterLine is the `/` line: the list narrows while it is typed.
@@ -194,11 +195,6 @@ func (d *dialog) badToast() bool {
 
 // editor opens a JSON document.
 func (d *dialog) editor(title, text string, then func(string) tea.Cmd) tea.Cmd {
-	d.over.Push(overlay.NewEditor(title, text, checkObject), func(a overlay.Action) tea.Cmd {
-		if a.Kind == overlay.Submit {
-			return then(a.Text)
-		}
-		return nil
-	})
-	return nil
+	check := func(text string) error { return core.CheckObject("arguments", []byte(text), core.MaxInput) }
+	return d.push(overlay.NewEditor(title, text, check), overlay.Submit, func(a overlay.Action) tea.Cmd { return then(a.Text) })
 }

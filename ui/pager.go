@@ -19,15 +19,6 @@ const (
 	listMost  = 2000
 )
 
-// Messages of a pager's way.
-type (
-	paperMsg struct {
-		text string
-		err  error
-	}
-	pagedMsg struct{ err error }
-)
-
 // page shows what is under the cursor in the operator's pager. The screen is
 // given up for as long, and drawn anew after.
 func (d *dialog) page() tea.Cmd {
@@ -42,28 +33,30 @@ func (d *dialog) page() tea.Cmd {
 	case d.opt.Pager == nil:
 		return d.say(true, "", "no pager is available here")
 	case paper.Dir == "":
-		return d.showPaper(paperMsg{text: cleanLines(paper.Text)})
+		return d.showPaper(cleanLines(paper.Text), nil)
 	}
 	dir := d.path(paper.Dir)
 	return d.track(func() tea.Msg {
 		text, err := listing(dir)
-		return paperMsg{text, err}
+		return followUp(func() tea.Cmd { return d.showPaper(text, err) })
 	})
 }
 
-func (d *dialog) showPaper(msg paperMsg) tea.Cmd {
-	if msg.err != nil {
-		return d.say(true, "", msg.err.Error())
+func (d *dialog) showPaper(text string, err error) tea.Cmd {
+	if err != nil {
+		return d.say(true, "", err.Error())
 	}
-	return tea.ExecProcess(d.opt.Pager(msg.text), func(err error) tea.Msg { return pagedMsg{err} })
+	return tea.ExecProcess(d.opt.Pager(text), d.paged)
 }
 
-func (d *dialog) paged(msg pagedMsg) tea.Cmd {
-	d.dirty = true
-	if msg.err != nil {
-		return d.say(true, "", "the pager ended badly: "+msg.err.Error())
-	}
-	return nil
+// paged is told how the pager ended.
+func (d *dialog) paged(err error) tea.Msg {
+	return followUp(func() tea.Cmd {
+		if err != nil {
+			return d.say(true, "", "the pager ended badly: "+err.Error())
+		}
+		return nil
+	})
 }
 
 // cleanLines is a text as a pager may have it: no line can steer the terminal.

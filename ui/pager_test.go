@@ -69,7 +69,7 @@ func TestAPagerThatCannotRunIsTold(t *testing.T) {
 	openScribe(r)
 	r.keys("g", "o")
 	r.has("no such file")
-	r.send(pagedMsg{exec.ErrNotFound})
+	r.send(r.m.answers.paged(exec.ErrNotFound))
 	r.has("the pager ended badly")
 }
 

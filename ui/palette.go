@@ -51,23 +51,14 @@ func (m *Model) fillPalette(b *keymap.Binding) tea.Cmd {
 	if err != nil {
 		return m.say(true, "", err.Error())
 	}
-	var it pane.Item
-	if p := m.focused(); p != nil {
-		it = p.Selected(m.env())
-	}
-	words, err := t.fill(it, m.tenant, nil)
+	words, err := t.fill(m.selected(), m.tenant, nil)
 	if err != nil {
 		return m.say(true, "", err.Error())
 	}
 	return m.openPalette(core.Join(words) + " ")
 }
 
-// candidatesMsg brings the ways to go on for a line.
-type candidatesMsg struct {
-	line string
-	all  []command.Candidate
-}
-
+// complete looks up the ways to go on for a line.
 func (m *Model) complete(line string) tea.Cmd {
 	ctx, tenant, find := m.ctx, m.tenant, m.opt.Complete
 	return m.track(func() tea.Msg {
@@ -75,29 +66,29 @@ func (m *Model) complete(line string) tea.Cmd {
 		if find != nil {
 			all = find(ctx, tenant, line)
 		}
-		return candidatesMsg{line, all}
+		return followUp(func() tea.Cmd { return m.candidates(line, all) })
 	})
 }
 
 // candidates shows what came back, the screen's own commands among them.
-func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
+func (m *Model) candidates(line string, all []command.Candidate) tea.Cmd {
 	p, ok := m.over.Top().(*overlay.Palette)
 	if !ok {
 		return nil
 	}
 	var cands []overlay.Candidate
-	head := msg.line[:strings.LastIndexByte(msg.line, ' ')+1] // all but the last word
-	for _, c := range msg.all {
-		line := strings.Contains(c.Text, " ") && !strings.HasPrefix(c.Text, "'") // several words, and not quoted
+	head := line[:strings.LastIndexByte(line, ' ')+1] // all but the last word
+	for _, c := range all {
+		whole := strings.Contains(c.Text, " ") && !strings.HasPrefix(c.Text, "'") // several words, and not quoted
 		does := strings.TrimSpace(head + c.Text)
-		if line {
+		if whole {
 			does = c.Text
 		}
-		cands = append(cands, overlay.Candidate{Text: c.Text, Line: line, Help: c.Help, Key: m.keyFor(does)})
+		cands = append(cands, overlay.Candidate{Text: c.Text, Line: whole, Help: c.Help, Key: m.keyFor(does)})
 	}
-	words := strings.Fields(msg.line)
+	words := strings.Fields(line)
 	for _, c := range own {
-		begins := head == "" && strings.HasPrefix(c.Text, msg.line)
+		begins := head == "" && strings.HasPrefix(c.Text, line)
 		if begins || len(words) > 0 && words[0] != c.Text && command.Holds(c.Text+" "+c.Help, words) {
 			cands = append(cands, overlay.Candidate{Text: c.Text, Line: !begins, Help: c.Help, Key: m.opt.Keys.KeyFor(m.scopes(), c.Text)})
 		}
@@ -105,23 +96,23 @@ func (m *Model) candidates(msg candidatesMsg) tea.Cmd {
 	if head == "" {
 		for _, name := range m.lists {
 			known := func(c overlay.Candidate) bool { return c.Text == name }
-			if msg.line != "" && strings.HasPrefix(name, msg.line) && !slices.ContainsFunc(cands, known) {
+			if line != "" && strings.HasPrefix(name, line) && !slices.ContainsFunc(cands, known) {
 				cands = append(cands, overlay.Candidate{Text: name, Help: "go to this list"})
 			}
 		}
 	}
-	cands = append(cands, m.columnsOf(msg.line)...)
+	cands = append(cands, m.columnsOf(line)...)
 	if head == "open " {
 		for name, pn := range m.panes {
-			if pn.Kind() == pane.Sheet && strings.HasPrefix(name, msg.line[len(head):]) {
+			if pn.Kind() == pane.Sheet && strings.HasPrefix(name, line[len(head):]) {
 				cands = append(cands, overlay.Candidate{Text: name})
 			}
 		}
 	}
-	if strings.TrimSpace(msg.line) != "" && !slices.ContainsFunc(cands, func(c overlay.Candidate) bool { return c.Line }) {
+	if strings.TrimSpace(line) != "" && !slices.ContainsFunc(cands, func(c overlay.Candidate) bool { return c.Line }) {
 		core.Sort(cands, func(a, b overlay.Candidate) int { return strings.Compare(a.Text, b.Text) })
 	}
-	if a := p.SetCandidates(msg.line, cands); a.Kind == overlay.Complete {
+	if a := p.SetCandidates(line, cands); a.Kind == overlay.Complete {
 		return m.complete(a.Text)
 	}
 	return nil
@@ -132,11 +123,7 @@ func (d *dialog) keyFor(line string) string {
 	if key := d.opt.Keys.KeyFor(d.scopes(), line); key != "" {
 		return key
 	}
-	p := d.focused()
-	if p == nil {
-		return ""
-	}
-	it := p.Selected(d.env())
+	it := d.selected()
 	if line == it.Kind+" pause" || line == it.Kind+" resume" {
 		return d.opt.Keys.KeyFor(d.scopes(), "pause")
 	}

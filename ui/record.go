@@ -22,6 +22,7 @@ type recorder struct {
 	w, h    int
 	unsaved bool
 	saving  bool
+	saved   func(path string, last bool, err error) tea.Cmd // goes on once it was written
 }
 
 // pauseGap is how long an operator has to be still for the script to wait.
@@ -115,13 +116,6 @@ func (r *recorder) flushTyped() {
 	r.unsaved = true
 }
 
-// recordSaved says that the script file was written, or why not.
-type recordSaved struct {
-	path string
-	last bool
-	err  error
-}
-
 // save writes what there is; last ends the recording.
 func (r *recorder) save(last bool) tea.Cmd {
 	r.flushKeys()
@@ -136,7 +130,7 @@ func (r *recorder) save(last bool) tea.Cmd {
 		if err != nil {
 			err = fmt.Errorf("write script %s: %w", path, err)
 		}
-		return recordSaved{path: path, last: last, err: err}
+		return followUp(func() tea.Cmd { return r.saved(path, last, err) })
 	}
 }
 
@@ -167,19 +161,20 @@ func (m *Model) record(arg string) tea.Cmd {
 		return m.say(true, "", why)
 	}
 	m.rec = newRecorder(m.path(arg), m.w, m.h, m.now)
+	m.rec.saved = m.recorded
 	return tea.Batch(m.say(false, "", "recording to "+m.rec.path), m.track(m.rec.save(false)))
 }
 
-func (m *Model) saved(msg recordSaved) tea.Cmd {
+func (m *Model) recorded(path string, last bool, err error) tea.Cmd {
 	if m.rec != nil {
 		m.rec.saving = false
 	}
 	switch {
-	case msg.err != nil:
+	case err != nil:
 		m.rec = nil
-		return m.say(true, "", msg.err.Error())
-	case msg.last:
-		return m.say(false, "", "recorded "+msg.path)
+		return m.say(true, "", err.Error())
+	case last:
+		return m.say(false, "", "recorded "+path)
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package ui
 
 import (
-	"encoding/json"
-
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
@@ -23,16 +21,11 @@ type dispute struct {
 
 // disputed reads it from what a line that failed printed.
 func disputed(o output) (d dispute, ok bool) {
-	var said struct {
-		Error struct {
-			Code    core.Code `json:"code"`
-			Details dispute   `json:"details"`
-		} `json:"error"`
-	}
-	if json.Unmarshal([]byte(lastLine(o.err)), &said) != nil || said.Error.Code != core.Conflict {
+	e := o.failure()
+	data, err := core.Encode(e.Details)
+	if err != nil || e.Code != core.Conflict || core.DecodeStored(data, &d) != nil {
 		return d, false
 	}
-	d = said.Error.Details
 	return d, d.Agent != "" && len(d.Conflicts)+len(d.Marked) > 0
 }
 
@@ -50,10 +43,7 @@ func (r *runner) settle(d dispute) tea.Cmd {
 		{ID: "agent", Key: "g", Text: "give it to " + d.Agent, Help: "both sides, as a task"},
 		{ID: "hand", Key: "e", Text: "edit it yourself", Help: "both sides, in its tree", Why: byHand},
 	}
-	r.over.Push(menu, func(a overlay.Action) tea.Cmd {
-		if a.Kind != overlay.Pick {
-			return nil
-		}
+	return r.push(menu, overlay.Pick, func(a overlay.Action) tea.Cmd {
 		switch {
 		case a.ID == "hand" && len(d.Conflicts) == 0:
 			return r.byHand(d.Agent, d.Marked)
@@ -65,41 +55,21 @@ func (r *runner) settle(d dispute) tea.Cmd {
 		}
 		return r.submit(job{lines: [][]string{{"review", "update", "--conflicts", "send", "--", d.Agent}}})
 	})
-	return nil
-}
-
-// broughtMsg is a tree into which its base was brought, to be edited by hand.
-type broughtMsg struct {
-	op.Updated
-	says string // why it was not
 }
 
 // bringIn brings both sides of a conflict into the tree of an agent.
 func (r *runner) bringIn(agent string) tea.Cmd {
-	ctx, tenant, run := r.ctx, r.tenant, r.opt.Run
-	return r.track(func() tea.Msg {
-		out, says, code := run(ctx, tenant, []string{"review", "update", "--conflicts", "keep", "-o", "json", "--", agent})
-		var b broughtMsg
-		if err := json.Unmarshal([]byte(out), &b.Updated); code != 0 || err != nil {
-			b.says = reason(output{out: out, err: says, code: code})
+	return fetch(r.dialog, []string{"review", "update", "--conflicts", "keep", "-o", "json", "--", agent}, func(b op.Updated) tea.Cmd {
+		if len(b.Conflicts) == 0 {
+			return r.say(false, "", b.String())
 		}
-		return b
+		return r.byHand(b.Agent, b.Conflicts)
 	})
-}
-
-func (r *runner) brought(b broughtMsg) tea.Cmd {
-	switch {
-	case b.says != "":
-		return r.say(true, "", b.says)
-	case len(b.Conflicts) == 0:
-		return r.say(false, "", b.String())
-	}
-	return r.byHand(b.Agent, b.Conflicts)
 }
 
 // byHand shows the work of an agent and has files of it edited, one after another.
 func (r *runner) byHand(agent string, files []string) tea.Cmd {
-	if p := r.focused(); p == nil || p.Name() != review.DiffName || p.Selected(r.env()).ID != "tree:"+agent {
+	if p := r.focused(); p == nil || p.Name() != review.DiffName || r.selected().ID != "tree:"+agent {
 		r.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + agent, Agent: agent, Part: files[0]})
 	}
 	return r.editFiles(agent, files)

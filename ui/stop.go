@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/skill"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/pane"
@@ -17,7 +16,7 @@ func (r *runner) estop() tea.Cmd {
 	if !r.snap.EStop.On {
 		return r.submit(job{lines: [][]string{{"estop", "on", "--reason", "stopped from the cockpit"}}})
 	}
-	return r.prompt("Reason to thaw tenant "+r.tenant, "", func(text string) tea.Cmd {
+	return r.prompt("Reason to thaw tenant "+r.tenant, func(text string) tea.Cmd {
 		return r.submit(job{lines: [][]string{{"estop", "off", "--reason", text}}, confirm: command.ConfirmNone})
 	})
 }
@@ -25,14 +24,7 @@ func (r *runner) estop() tea.Cmd {
 // pause pauses what runs and resumes what is paused, for the marked things or
 // the selected one.
 func (r *runner) pause() tea.Cmd {
-	p := r.focused()
-	if p == nil {
-		return nil
-	}
-	items := p.Marks()
-	if len(items) == 0 {
-		items = []pane.Item{p.Selected(r.env())}
-	}
+	items := r.chosen()
 	j := job{targets: items, confirm: command.ConfirmNone}
 	for _, it := range items {
 		if !slices.Contains([]string{"agent", "subagent", "task", "session"}, it.Kind) {
@@ -45,6 +37,14 @@ func (r *runner) pause() tea.Cmd {
 		j.lines = append(j.lines, []string{it.Kind, verb, it.ID})
 	}
 	return r.submit(j)
+}
+
+// chosen are the things that are marked, else the one under the cursor.
+func (ps *places) chosen() []pane.Item {
+	if p := ps.focused(); p != nil && len(p.Marks()) > 0 {
+		return p.Marks()
+	}
+	return []pane.Item{ps.selected()}
 }
 
 // paused asks the snapshot first: a sheet's item may be older than it.
@@ -70,9 +70,4 @@ func (sh *shared) paused(it pane.Item) bool {
 		}
 	}
 	return it.Paused
-}
-
-// checkObject refuses edited arguments that are no JSON object.
-func checkObject(text string) error {
-	return core.CheckObject("arguments", []byte(text), core.MaxInput)
 }

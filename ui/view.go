@@ -110,10 +110,9 @@ func (m *Model) footer(c *screen.Canvas) {
 		}
 		return
 	}
-	var it pane.Item
-	marked := 0
+	it, marked := m.selected(), 0
 	if p := m.focused(); p != nil {
-		it, marked = p.Selected(m.env()), len(p.Marks())
+		marked = len(p.Marks())
 	}
 	if marked > 0 {
 		x = c.Text(x, y, screen.Marked, fmt.Sprintf(" %d marked ", marked)) + 2

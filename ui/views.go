@@ -13,12 +13,6 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// viewMsg brings a view that is to be shown.
-type viewMsg struct {
-	view command.View
-	why  string // it can't be; "" is none
-}
-
 // viewCommand runs a line about how the list in focus looks: columns, sort, view.
 func (m *Model) viewCommand(words []string) (cmd tea.Cmd, ok bool) {
 	list, is := m.focused().(pane.Chooser)
@@ -68,28 +62,13 @@ func listed(text string) []string {
 
 // useView reads a view of the operator's and shows it.
 func (m *Model) useView(name string) tea.Cmd {
-	ctx, tenant, run := m.ctx, m.tenant, m.opt.Run
-	return m.track(func() tea.Msg {
-		out, said, code := run(ctx, tenant, []string{"view", "use", name, "-o", "json"})
-		if code != 0 {
-			return viewMsg{why: cmp.Or(reason(output{out: out, err: said}), "view: it can't be read")}
-		}
-		var msg viewMsg
-		if err := core.Decode([]byte(out), &msg.view); err != nil {
-			msg.why = "view " + name + ": " + err.Error()
-		}
-		return msg
-	})
+	return fetch(m.runner.dialog, []string{"view", "use", name, "-o", "json"}, m.show)
 }
 
 // show shows a list as a view has it, or says what of it is not there.
-func (m *Model) show(msg viewMsg) tea.Cmd {
-	v := &msg.view
+func (m *Model) show(v command.View) tea.Cmd {
 	list, is := m.panes[v.List].(pane.Chooser)
-	switch {
-	case msg.why != "":
-		return m.say(true, "", msg.why)
-	case !is || !slices.Contains(m.lists, v.List):
+	if !is || !slices.Contains(m.lists, v.List) {
 		return m.say(true, "", core.AsError(core.Invalid("list", v.List, strings.Join(m.lists, ", "))).Message)
 	}
 	m.goTo(v.List)
@@ -100,7 +79,6 @@ func (m *Model) show(msg viewMsg) tea.Cmd {
 	if err != nil {
 		return m.told(err)
 	}
-	m.dirty = true
 	return m.track(cmd)
 }
 
