@@ -135,11 +135,16 @@ func (f *File) lines(h *hunk, side bool) int {
 	if h.n == 0 {
 		return 0
 	}
-	s := &f.segs[h.seg+h.n-1]
+	first, n := f.segs[h.seg+h.n-1].rows(side)
+	return first + n
+}
+
+// rows are the rows of the segment: how many of its hunk are before it, and how many it has.
+func (s *segment) rows(side bool) (first, n int) {
 	if side {
-		return s.pair + s.pairs
+		return s.pair, s.pairs
 	}
-	return s.line + s.lines
+	return s.line, s.lines
 }
 
 // Segment names lines that are loaded together, by the numbers of their file and of the
@@ -196,17 +201,13 @@ func (d *Document) Load(w Want) (Block, error) {
 func (f *File) segment(h *hunk, at int, side bool) (n, first int) {
 	segs := f.segs[h.seg : h.seg+h.n]
 	i, ok := slices.BinarySearchFunc(segs, at, func(s segment, at int) int {
-		if side {
-			return s.pair - at
-		}
-		return s.line - at
+		first, _ := s.rows(side)
+		return first - at
 	})
 	if !ok {
 		i--
 	}
 	i = max(i, 0)
-	if side {
-		return h.seg + i, segs[i].pair
-	}
-	return h.seg + i, segs[i].line
+	first, _ = segs[i].rows(side)
+	return h.seg + i, first
 }

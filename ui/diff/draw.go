@@ -115,10 +115,11 @@ func drawCounts(c *screen.Canvas, x, y int, f *File) int {
 }
 
 func (v *View) drawHunk(c *screen.Canvas, y int, h *hunk, f *File, i int) {
-	text := fmt.Sprintf("@@ line %d", max(h.new, 1))
+	first := h.new
 	if f.Op == Deleted {
-		text = fmt.Sprintf("@@ line %d", max(h.old, 1))
+		first = h.old
 	}
+	text := fmt.Sprintf("@@ line %d", max(first, 1))
 	if h.shut {
 		text += fmt.Sprintf(", %d lines folded", f.lines(h, false))
 	}

@@ -30,7 +30,7 @@ func (v *View) Search(back, here bool) (s Search, ok bool) {
 		return s, false
 	}
 	s = Search{doc: v.doc, text: v.find, back: back, after: -1}
-	at, _ := v.lay.find(v.doc, v.at)
+	at, _ := v.here()
 	file, seg := at.file, 0
 	f := &v.doc.Files[file]
 	switch {

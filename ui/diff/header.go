@@ -111,14 +111,15 @@ func named(old, name string) File {
 		return File{Path: strings.TrimPrefix(name, "b/"), Op: Created}
 	}
 	old, name = unprefixed(old, name)
-	return File{Path: name, Old: other(old, name)}
+	return renamed(old, name)
 }
 
-func other(old, name string) string {
+// renamed is a file with its name before, where it had another.
+func renamed(old, name string) File {
 	if old == name {
-		return ""
+		old = ""
 	}
-	return old
+	return File{Path: name, Old: old}
 }
 
 // gitNames are the names in the line with which git begins a file. Where neither is

@@ -104,7 +104,7 @@ func (v *View) Title() string {
 	}
 	n := len(v.doc.Files)
 	text := fmt.Sprintf("%d files", n)
-	if p, ok := v.lay.find(v.doc, v.at); ok {
+	if p, ok := v.here(); ok {
 		text = fmt.Sprintf("%s  %d/%d", v.doc.Files[p.file].Path, p.file+1, n)
 	}
 	seen := 0

@@ -25,10 +25,7 @@ func (r Range) String() string {
 // Range is the marked lines, else the line under the cursor; ok is false where there is
 // no line, or it is not loaded. Lines that are there after the change count so.
 func (v *View) Range() (r Range, ok bool) {
-	if v.doc == nil {
-		return r, false
-	}
-	at, ok := v.lay.find(v.doc, v.at)
+	at, ok := v.here()
 	if !ok || at.hunk < 0 || at.line < 0 {
 		return r, false
 	}
@@ -77,22 +74,13 @@ func (v *View) line(p place) (*Line, bool) {
 
 // Path is the file under the cursor, "" for none.
 func (v *View) Path() string {
-	if v.doc == nil {
-		return ""
-	}
-	p, ok := v.lay.find(v.doc, v.at)
-	if !ok {
-		return ""
-	}
-	return v.doc.Files[p.file].Path
+	path, _ := v.Piece()
+	return path
 }
 
 // Row is the text of the line under the cursor, for copying.
 func (v *View) Row() string {
-	if v.doc == nil {
-		return ""
-	}
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	if !ok || p.hunk < 0 || p.line < 0 {
 		return v.Path()
 	}

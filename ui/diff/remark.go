@@ -23,10 +23,7 @@ func (n *Remark) on(l *Line) bool {
 // Piece is the hunk under the cursor, counted from 1 in its file; on a file's own rows
 // hunk is 0, and where there is no file path is "".
 func (v *View) Piece() (path string, hunk int) {
-	if v.doc == nil {
-		return "", 0
-	}
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	if !ok {
 		return "", 0
 	}
@@ -39,7 +36,7 @@ func (v *View) Here() (path string, notes []int) {
 	path, hunk := v.Piece()
 	var l *Line
 	if hunk > 0 {
-		p, _ := v.lay.find(v.doc, v.at)
+		p, _ := v.here()
 		if p.line < 0 {
 			return path, nil
 		}

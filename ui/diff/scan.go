@@ -298,8 +298,7 @@ func (s *Scanner) begin(f File) {
 func (s *Scanner) tell(line string) {
 	switch rest, git := strings.CutPrefix(line, "diff --git "); {
 	case git:
-		old, path := gitNames(rest)
-		s.begin(File{Path: path, Old: other(old, path)})
+		s.begin(renamed(gitNames(rest)))
 		s.header = true
 	case strings.HasPrefix(line, "diff "):
 		s.part.Odd++

@@ -95,7 +95,7 @@ func (v *View) relay(change func()) {
 	if v.doc == nil {
 		return
 	}
-	at, ok := v.lay.find(v.doc, v.at)
+	at, ok := v.here()
 	below := v.at - v.top
 	was := v.lay.side
 	change()
@@ -187,13 +187,13 @@ func (v *View) Do(action string) bool {
 	case "side-by-side":
 		v.relay(func() { v.side = !v.side })
 	case "files":
-		at, _ := v.lay.find(v.doc, v.at)
+		at, _ := v.here()
 		v.relay(func() { v.list = !v.list })
 		v.listAt = at.file
 	case "fold":
 		v.fold()
 	case "open":
-		if p, ok := v.lay.find(v.doc, v.at); ok && (p.hunk < 0 || p.line < 0) {
+		if p, ok := v.here(); ok && (p.hunk < 0 || p.line < 0) {
 			v.fold()
 		}
 	case "fold-all":
@@ -204,7 +204,7 @@ func (v *View) Do(action string) bool {
 			}
 		})
 	case "range":
-		at, ok := v.lay.find(v.doc, v.at)
+		at, ok := v.here()
 		v.marked = !v.marked && ok && at.hunk >= 0 && at.line >= 0
 		v.mark = at
 	case "viewed":
@@ -216,9 +216,17 @@ func (v *View) Do(action string) bool {
 	return true
 }
 
+// here is the place under the cursor, if there is one.
+func (v *View) here() (p place, ok bool) {
+	if v.doc == nil {
+		return p, false
+	}
+	return v.lay.find(v.doc, v.at)
+}
+
 // toHunk goes to the next hunk, or to the one before.
 func (v *View) toHunk(on bool) {
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	if !ok {
 		return
 	}
@@ -254,7 +262,7 @@ func (v *View) toHunk(on bool) {
 
 // toFile goes to the next file, or to the one before.
 func (v *View) toFile(on bool) {
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	switch {
 	case !ok:
 	case on && p.file+1 < len(v.doc.Files):
@@ -286,7 +294,7 @@ func (v *View) Go(file int) {
 
 // fold folds or opens the hunk under the cursor, or its file on the file's head.
 func (v *View) fold() {
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	if !ok {
 		return
 	}
@@ -302,7 +310,7 @@ func (v *View) fold() {
 
 // see marks the file under the cursor as viewed and folds it, or takes that back.
 func (v *View) see() {
-	p, ok := v.lay.find(v.doc, v.at)
+	p, ok := v.here()
 	if !ok {
 		return
 	}
@@ -336,10 +344,7 @@ func (v *View) Wants(n int) (out []Want) {
 			f := &v.doc.Files[p.file]
 			k, first := f.segment(&f.hunks[p.hunk], p.line, v.lay.side)
 			s := Segment{p.file, k}
-			rows := f.segs[k].lines
-			if v.lay.side {
-				rows = f.segs[k].pairs
-			}
+			_, rows := f.segs[k].rows(v.lay.side)
 			row += max(first+rows-p.line-1, 0)
 			if near[s] {
 				continue
