@@ -89,19 +89,7 @@ func (m *Map) box(c *screen.Canvas, f frame, i int, now time.Time, focused bool)
 	if i == 0 {
 		role = screen.BorderFocus
 	}
-	// Boxes are cut by the canvas, not by their own frame.
-	c.HLine(x, y, f.box, role)
-	c.HLine(x, y+f.high-1, f.box, role)
-	for _, side := range []int{x, x + f.box - 1} {
-		c.VLine(side, y, f.high, role)
-	}
-	g := c.Glyphs()
-	for _, corner := range []struct {
-		x, y int
-		ch   rune
-	}{{x, y, g.TopLeft}, {x + f.box - 1, y, g.TopRight}, {x, y + f.high - 1, g.BottomLeft}, {x + f.box - 1, y + f.high - 1, g.BottomRight}} {
-		c.Fill(screen.Rect{X: corner.x, Y: corner.y, W: 1, H: 1}, role, corner.ch)
-	}
+	c.Box(screen.Rect{X: x, Y: y, W: f.box, H: f.high}, role, "")
 	head := Head(n)
 	if w := term.Width(head); w < f.box-4 {
 		c.Text(x+2, y, screen.Title, " "+head+" ")
@@ -121,7 +109,7 @@ func (m *Map) box(c *screen.Canvas, f frame, i int, now time.Time, focused bool)
 		if focused {
 			body = screen.Selected
 		}
-		c.Fill(screen.Rect{X: x + 1, Y: y, W: 1, H: 1}, body, g.Cursor)
+		c.Fill(screen.Rect{X: x + 1, Y: y, W: 1, H: 1}, body, c.Glyphs().Cursor)
 	}
 	c.TextIn(x+1, y+1, f.box-2, body, text)
 	if f.high == tallBox {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"iter"
 	"unicode/utf8"
 
 	"swarmdeck/ui/term"
@@ -98,8 +99,7 @@ func (c *Canvas) put(x, y int, k cell, marks string) {
 		k.base, k.width, marks = ' ', 1, ""
 	}
 	k.role = k.role.known()
-	g := c.g
-	row := g.cell[(y+c.view.Y)*g.w : (y+c.view.Y+1)*g.w]
+	g, row := c.g, c.line(y)
 	x += c.view.X
 	mend(row, x)
 	if marks != "" && len(g.marks) < maxMarks {
@@ -135,9 +135,7 @@ func (c *Canvas) Fill(r Rect, role Role, ch rune) {
 	}
 	k := cell{base: single(ch), width: 1, role: role.known()}
 	for y := r.Y; y < r.Y+r.H; y++ {
-		at := (y + c.view.Y) * c.g.w
-		row := c.g.cell[at : at+c.g.w]
-		x := r.X + c.view.X
+		row, x := c.line(y), r.X+c.view.X
 		mend(row, x)
 		mend(row, x+r.W-1)
 		part := row[x : x+r.W]
@@ -163,14 +161,32 @@ func single(ch rune) rune {
 
 // Paint gives the cells of r another role, without tints and styles, and leaves their text.
 func (c *Canvas) Paint(r Rect, role Role) {
-	r, role = r.Clip(c.Bounds()), role.known()
-	for y := r.Y; y < r.Y+r.H; y++ {
-		at := (y+c.view.Y)*c.g.w + c.view.X + r.X
-		for i := range r.W {
-			k := &c.g.cell[at+i]
-			k.role, k.style, k.figure, k.ground = role, 0, 0, 0
+	role = role.known()
+	for k := range c.cellsOf(r.Clip(c.Bounds())) {
+		k.role, k.style, k.figure, k.ground = role, 0, 0, 0
+	}
+}
+
+// cellsOf are the cells of a part of the window.
+func (c *Canvas) cellsOf(r Rect) iter.Seq[*cell] {
+	return func(yield func(*cell) bool) {
+		for y := r.Y; y < r.Y+r.H && r.W > 0; y++ {
+			row := c.row(y)[r.X : r.X+r.W]
+			for x := range row {
+				if !yield(&row[x]) {
+					return
+				}
+			}
 		}
 	}
+}
+
+// cell is a cell of the window; an empty one outside.
+func (c *Canvas) cell(x, y int) cell {
+	if !c.Bounds().Contains(x, y) {
+		return cell{}
+	}
+	return c.row(y)[x]
 }
 
 // HLine draws a horizontal line of w cells.

@@ -35,11 +35,8 @@ func (c *Canvas) Link(r Rect, to string) {
 	if n := len(g.links); n == 0 || g.links[n-1] != to {
 		g.links = append(g.links, to)
 	}
-	for y := r.Y; y < r.Y+r.H; y++ {
-		at := (y+c.view.Y)*g.w + c.view.X + r.X
-		for i := range r.W {
-			g.cell[at+i].link = uint16(len(g.links))
-		}
+	for k := range c.cellsOf(r) {
+		k.link = uint16(len(g.links))
 	}
 }
 
@@ -71,11 +68,8 @@ func (c *Canvas) Links() (all []string) {
 
 // LinkAt is what a cell of the window opens, "" for nothing.
 func (c *Canvas) LinkAt(x, y int) string {
-	if !c.Bounds().Contains(x, y) {
-		return ""
-	}
-	if n := c.row(y)[x].link; n > 0 && int(n) <= len(c.g.links) {
-		return c.g.links[n-1]
+	if k := c.cell(x, y); k.link > 0 && int(k.link) <= len(c.g.links) {
+		return c.g.links[k.link-1]
 	}
 	return ""
 }

@@ -122,8 +122,10 @@ func (c *Canvas) At(x, y int) (text string, role Role, ok bool) {
 	return text, k.role, true
 }
 
-// row is the window's part of a row of the picture.
-func (c *Canvas) row(y int) []cell {
-	at := (c.view.Y+y)*c.g.w + c.view.X
-	return c.g.cell[at : at+c.view.W]
+// row is the window's part of a row of the picture, and line all of that row.
+func (c *Canvas) row(y int) []cell { return c.line(y)[c.view.X : c.view.X+c.view.W] }
+
+func (c *Canvas) line(y int) []cell {
+	at := (c.view.Y + y) * c.g.w
+	return c.g.cell[at : at+c.g.w]
 }

@@ -16,11 +16,8 @@ func (c *Canvas) Restyle(r Rect, s uv.Style) {
 	if n := len(g.styles); n == 0 || g.styles[n-1] != s {
 		g.styles = append(g.styles, s)
 	}
-	for y := r.Y; y < r.Y+r.H; y++ {
-		row := c.row(y)[r.X : r.X+r.W]
-		for x := range row {
-			row[x].style = uint16(len(g.styles))
-		}
+	for k := range c.cellsOf(r) {
+		k.style = uint16(len(g.styles))
 	}
 }
 

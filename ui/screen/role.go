@@ -1,5 +1,7 @@
 package screen
 
+import "slices"
+
 // Role says what a cell means; a theme says what that looks like. Goldens and
 // scripts know roles only, so a change of theme changes no test.
 type Role uint8
@@ -72,12 +74,8 @@ func (r Role) Letter() byte {
 
 // ParseRole finds a role by its name.
 func ParseRole(name string) (Role, bool) {
-	for i, n := range roleNames {
-		if n == name {
-			return Role(i), true
-		}
-	}
-	return Text, false
+	i := slices.Index(roleNames[:], name)
+	return Role(max(i, 0)), i >= 0
 }
 
 // known is r, or Text for a number that is no role.

@@ -33,8 +33,7 @@ func (c *Canvas) Set(x, y int, ch rune, role Role, figure, ground Tint) {
 	if (ch < 0x20 || ch >= 0x7f) && (ch < 0x2580 || ch > 0x259f) && (ch < 0x2800 || ch > 0x28ff) { // blocks and braille take one cell
 		ch = single(ch)
 	}
-	g := c.g
-	row := g.cell[(y+c.view.Y)*g.w : (y+c.view.Y+1)*g.w]
+	row := c.line(y)
 	x += c.view.X
 	mend(row, x)
 	row[x] = cell{base: ch, width: 1, role: role.known(), figure: figure, ground: ground}
@@ -42,10 +41,7 @@ func (c *Canvas) Set(x, y int, ch rune, role Role, figure, ground Tint) {
 
 // Tints are the tints of a cell of the window; none outside.
 func (c *Canvas) Tints(x, y int) (figure, ground Tint) {
-	if !c.Bounds().Contains(x, y) {
-		return 0, 0
-	}
-	k := c.row(y)[x]
+	k := c.cell(x, y)
 	return k.figure, k.ground
 }
 

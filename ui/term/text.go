@@ -16,16 +16,28 @@ func Clean(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	for col := 0; len(s) > 0; {
-		if s[0] == '\t' {
-			n := TabWidth - col%TabWidth
-			b.WriteString("    "[:n])
-			col, s = col+n, skipMarks(s[1:])
-			continue
-		}
 		var c Cluster
-		c, s = Next(s)
+		c, s = next(s, col)
 		b.WriteString(c.Text)
 		col += c.Width
+	}
+	return b.String()
+}
+
+// next is Next at a column: a tab is the spaces to its stop.
+func next(s string, col int) (Cluster, string) {
+	if s != "" && s[0] == '\t' {
+		n := TabWidth - col%TabWidth
+		return Cluster{"    "[:n], n}, skipMarks(s[1:])
+	}
+	return Next(s)
+}
+
+// CleanLines returns the lines of s, each of them clean and with a line break at its end.
+func CleanLines(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(Clean(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 	return b.String()
 }
@@ -47,12 +59,8 @@ func Width(s string) int {
 	}
 	w := 0
 	for len(s) > 0 {
-		if s[0] == '\t' {
-			w, s = w+TabWidth-w%TabWidth, skipMarks(s[1:])
-			continue
-		}
 		var c Cluster
-		c, s = Next(s)
+		c, s = next(s, w)
 		w += c.Width
 	}
 	return w
@@ -87,16 +95,7 @@ func take(s string, w int) (head string, width int, rest string) {
 	}
 	var b strings.Builder
 	for len(s) > 0 {
-		if s[0] == '\t' {
-			n := TabWidth - width%TabWidth
-			if width+n > w {
-				return b.String(), width, s
-			}
-			b.WriteString("    "[:n])
-			width, s = width+n, skipMarks(s[1:])
-			continue
-		}
-		c, after := Next(s)
+		c, after := next(s, width)
 		if width+c.Width > w {
 			return b.String(), width, s
 		}
