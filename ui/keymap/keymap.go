@@ -32,17 +32,17 @@ const (
 
 // Binding is what some keys do in one scope.
 type Binding struct {
-	Scope   string
-	Keys    []Sequence // at least one
-	Line    string     // a command line with placeholders, or else
-	Action  string     // an action of the cockpit
-	Help    string     // a sentence for the help
-	Hint    string     // a word for the footer; empty keeps it out
-	Confirm Confirm
-	Fill    bool   // put Line into the palette to be completed, don't run it
-	Bulk    bool   // Line may run once for every marked row
-	Guard   bool   // answers something: never by repeat or paste, dead while the view settles
-	From    string // "default" or the user's file, with the line: "keys.toml:12"
+	Scope   string     `toml:"scope"`
+	Keys    []Sequence `toml:"-"`      // at least one
+	Line    string     `toml:"line"`   // a command line with placeholders, or else
+	Action  string     `toml:"action"` // an action of the cockpit
+	Help    string     `toml:"help"`   // a sentence for the help
+	Hint    string     `toml:"hint"`   // a word for the footer; empty keeps it out
+	Confirm Confirm    `toml:"confirm"`
+	Fill    bool       `toml:"fill"`  // put Line into the palette to be completed, don't run it
+	Bulk    bool       `toml:"bulk"`  // Line may run once for every marked row
+	Guard   bool       `toml:"guard"` // answers something: never by repeat or paste, dead while the view settles
+	From    string     `toml:"-"`     // "default" or the user's file, with the line: "keys.toml:12"
 }
 
 // What is the line or the action.

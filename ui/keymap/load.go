@@ -73,23 +73,19 @@ type unbind struct {
 // document is the TOML shape.
 type document struct {
 	Bind []struct {
-		Scope   string   `toml:"scope"`
-		Key     string   `toml:"key"`
-		Keys    []string `toml:"keys"`
-		Line    string   `toml:"line"`
-		Action  string   `toml:"action"`
-		Help    string   `toml:"help"`
-		Hint    string   `toml:"hint"`
-		Confirm string   `toml:"confirm"`
-		Fill    bool     `toml:"fill"`
-		Bulk    bool     `toml:"bulk"`
-		Guard   bool     `toml:"guard"`
+		Binding
+		written
 	} `toml:"bind"`
 	Unbind []struct {
-		Scope string   `toml:"scope"`
-		Key   string   `toml:"key"`
-		Keys  []string `toml:"keys"`
+		Scope string `toml:"scope"`
+		written
 	} `toml:"unbind"`
+}
+
+// written are keys as a file has them.
+type written struct {
+	Key   string   `toml:"key"`
+	Names []string `toml:"keys"`
 }
 
 func parse(data []byte, name string, v Vocabulary) (*file, error) {
@@ -106,13 +102,11 @@ func parse(data []byte, name string, v Vocabulary) (*file, error) {
 	}
 	lines := tableLines(data)
 	f := &file{}
-	for i, d := range doc.Bind {
-		b := &Binding{
-			Scope: d.Scope, Line: strings.TrimSpace(d.Line), Action: d.Action, Help: d.Help, Hint: d.Hint, Confirm: Confirm(d.Confirm),
-			Fill: d.Fill, Bulk: d.Bulk, Guard: d.Guard, From: lines.at(name, "bind", i),
-		}
+	for i := range doc.Bind {
+		b := &doc.Bind[i].Binding
+		b.Line, b.From = strings.TrimSpace(b.Line), lines.at(name, "bind", i)
 		var err error
-		if b.Keys, err = sequences(d.Key, d.Keys); err == nil {
+		if b.Keys, err = doc.Bind[i].sequences(); err == nil {
 			err = v.check(b)
 		}
 		if err != nil {
@@ -123,7 +117,7 @@ func parse(data []byte, name string, v Vocabulary) (*file, error) {
 	for i, d := range doc.Unbind {
 		u := unbind{scope: d.Scope, from: lines.at(name, "unbind", i)}
 		var err error
-		if u.keys, err = sequences(d.Key, d.Keys); err == nil {
+		if u.keys, err = d.sequences(); err == nil {
 			err = v.scope(u.scope)
 		}
 		if err != nil {
@@ -134,12 +128,13 @@ func parse(data []byte, name string, v Vocabulary) (*file, error) {
 	return f, nil
 }
 
-func sequences(key string, keys []string) ([]Sequence, error) {
-	if key != "" && len(keys) > 0 {
-		return nil, errors.New("key and keys both given; use one")
-	}
-	if key != "" {
-		keys = []string{key}
+func (w *written) sequences() ([]Sequence, error) {
+	keys := w.Names
+	if w.Key != "" {
+		if len(keys) > 0 {
+			return nil, errors.New("key and keys both given; use one")
+		}
+		keys = []string{w.Key}
 	}
 	if len(keys) == 0 {
 		return nil, errors.New("keys is missing")
