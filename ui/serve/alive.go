@@ -56,17 +56,12 @@ func stopped(pid int) bool {
 
 // Owner is the process at the other end of a connection; 0 is unknown.
 func Owner(conn net.Conn) (pid int) {
-	c, ok := conn.(*net.UnixConn)
-	if !ok {
-		return 0
+	if c, ok := conn.(*net.UnixConn); ok {
+		_ = atSocket(c, func(sock int) (err error) {
+			pid, _, err = peerOf(sock)
+			return err
+		})
 	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		pid, _, _ = peerOf(int(fd))
-	})
 	return pid
 }
 

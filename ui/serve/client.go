@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,7 +133,7 @@ func (r *remote) begin(by time.Time) error {
 	env := append(r.a.Login.vouch(), varDir+"="+r.a.Dir, varSource+"=asked", varOutput+"=counted")
 	env = append(env, r.a.Env...)
 	for _, kv := range env[:min(len(env), maxEnv)] {
-		name, value := cut(kv)
+		name, value, _ := strings.Cut(kv, "=")
 		if _, err := r.ch.SendRequest("env", false, gossh.Marshal(struct{ Name, Value string }{name, value})); err != nil {
 			return unbegun(r.pid, by, err)
 		}
@@ -172,15 +173,6 @@ func (r *remote) show(by time.Time) error {
 		return errors.New("the engine gives no screen")
 	}
 	return r.a.screen.take()
-}
-
-func cut(kv string) (name, value string) {
-	for i := range kv {
-		if kv[i] == '=' {
-			return kv[:i], kv[i+1:]
-		}
-	}
-	return kv, ""
 }
 
 // wait passes output on until the command has ended.
@@ -231,14 +223,14 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 		return 0, fmt.Errorf("its tenant has moved: %w: %w", ErrGone, ErrUnbegun)
 	case known:
 		return code, nil
-	case r.dead.Load():
-		r.shown.GiveBack()
-		return 0, silentEngine(r.pid)
-	case ctx.Err() != nil:
-		r.shown.GiveBack()
-		return 0, context.Cause(ctx)
 	}
 	r.shown.GiveBack()
+	switch {
+	case r.dead.Load():
+		return 0, silentEngine(r.pid)
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	}
 	return 0, ErrGone
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -36,14 +37,21 @@ func (s *Server) find(conn net.Conn) operator.Origin {
 // peerProcess is the process that connected, with a pidfd of it: -1 for a
 // process that has no pid here.
 func peerProcess(c *net.UnixConn) (pid, fd int, err error) {
+	fd = -1
+	err = atSocket(c, func(sock int) (err error) {
+		pid, fd, err = processAt(sock)
+		return err
+	})
+	return pid, fd, err
+}
+
+// atSocket asks the system about the socket of a connection.
+func atSocket(c *net.UnixConn, ask func(sock int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return 0, -1, err
+		return err
 	}
-	fd = -1
 	var failed error
-	if err := raw.Control(func(sock uintptr) { pid, fd, failed = processAt(int(sock)) }); err != nil {
-		return 0, -1, err
-	}
-	return pid, fd, failed
+	err = raw.Control(func(sock uintptr) { failed = ask(int(sock)) })
+	return cmp.Or(err, failed)
 }

@@ -104,22 +104,13 @@ func (l ownListener) Accept() (net.Conn, error) {
 
 // peer refuses a connection whose other end is another user's.
 func peer(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
+	return atSocket(c, func(sock int) error {
+		_, uid, err := peerOf(sock)
+		if err == nil && uid != os.Getuid() {
+			err = fmt.Errorf("the other end of the socket belongs to user %d", uid)
+		}
 		return err
-	}
-	var uid int
-	var failed error
-	if err := raw.Control(func(fd uintptr) { _, uid, failed = peerOf(int(fd)) }); err != nil {
-		return err
-	}
-	if failed != nil {
-		return failed
-	}
-	if uid != os.Getuid() {
-		return fmt.Errorf("the other end of the socket belongs to user %d", uid)
-	}
-	return nil
+	})
 }
 
 // dialPatience bounds how long an engine may take to answer.
