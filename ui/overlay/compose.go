@@ -19,6 +19,7 @@ const unfolded = 200
 // is, with its line breaks and tabs, and never acts; what is long is folded
 // into one line that stands for it.
 type Compose struct {
+	letters
 	Title  string
 	Offers []Offer // what tab completes
 
@@ -76,9 +77,6 @@ func (p *Compose) insert(s string) {
 	p.problem = ""
 	p.text, _ = p.text.Update(tea.PasteMsg{Content: strings.ReplaceAll(hold(text), "\t", heldTab)})
 }
-
-// Typing is true.
-func (p *Compose) Typing() bool { return true }
 
 // Update answers Submit with the text, Edit when it is to be edited elsewhere,
 // or Close.

@@ -12,6 +12,7 @@ import (
 // can't show for what they are stand as \u escapes, which mean the same in
 // JSON, so nothing in the document is hidden from the editor.
 type Editor struct {
+	letters
 	Title string
 	Check func(text string) error // may be nil; a refusal keeps the editor open and is shown
 

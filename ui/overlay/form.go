@@ -25,6 +25,7 @@ import (
 // the form and runs the command line that comes of it. What is wrong stands below its field; Enter
 // then goes to the first such field instead.
 type Form struct {
+	letters
 	Title string
 	// Check looks at an object whose fields are all of their type; Refuse says
 	// how its error is shown. It may be nil.
@@ -57,9 +58,6 @@ func (f *Form) entered() string {
 	}
 	return b.String()
 }
-
-// Typing is true.
-func (f *Form) Typing() bool { return true }
 
 // Update answers Submit with the object, on enter, or Close on esc, which asks
 // once more when something was entered. Pasted text goes into the field at

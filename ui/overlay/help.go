@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,6 +41,7 @@ func Entries(binds []keymap.Binding, why func(keymap.Binding) string) []Entry {
 
 // Help shows entries, and those that a typed key or word finds.
 type Help struct {
+	letters
 	Title   string
 	Entries []Entry
 	Notes   []string // lines after the entries, shown while nothing is searched
@@ -112,11 +114,7 @@ func (h *Help) found() []Entry {
 
 // Draw draws the help.
 func (h *Help) Draw(c *screen.Canvas) {
-	title := h.Title
-	if title == "" {
-		title = "Keys"
-	}
-	in := box(c, max(c.W()-4, min(c.W(), 60)), max(c.H()-2, min(c.H(), 10)), title)
+	in := box(c, max(c.W()-4, min(c.W(), 60)), max(c.H()-2, min(c.H(), 10)), cmp.Or(h.Title, "Keys"))
 	if in.H < 1 || in.W < 4 {
 		return
 	}

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -44,11 +45,7 @@ func (p *Compose) complete() bool {
 	}
 	w.at = (w.at + 1) % len(w.all)
 	o := w.all[w.at]
-	text := o.Text
-	if text == "" {
-		text = o.Word
-	}
-	p.put(w.from, text)
+	p.put(w.from, cmp.Or(o.Text, o.Word))
 	if len(w.all) == 1 {
 		p.insert(" ")
 		p.way = nil

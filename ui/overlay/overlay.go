@@ -58,17 +58,11 @@ func (s *Stack) Typing() bool {
 // Typing tells whether the name is to be typed.
 func (q *Confirm) Typing() bool { return q.Type != "" }
 
-// Typing is true.
-func (p *Prompt) Typing() bool { return true }
+// letters is embedded where all letters are text.
+type letters struct{}
 
 // Typing is true.
-func (e *Editor) Typing() bool { return true }
-
-// Typing is true: letters search.
-func (h *Help) Typing() bool { return true }
-
-// Typing is true.
-func (p *Palette) Typing() bool { return true }
+func (letters) Typing() bool { return true }
 
 var (
 	_ Overlay = (*Confirm)(nil)

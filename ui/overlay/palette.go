@@ -20,6 +20,7 @@ type Candidate struct {
 // and history. It asks for candidates with a Complete action whenever its text
 // changes; give them back through SetCandidates.
 type Palette struct {
+	letters
 	Input   Input
 	History []string // oldest first
 

@@ -8,6 +8,7 @@ import (
 
 // Prompt asks for one line.
 type Prompt struct {
+	letters
 	Title string
 	Input Input
 

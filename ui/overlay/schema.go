@@ -2,6 +2,7 @@ package overlay
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -70,15 +71,11 @@ func (f *Field) describe(schema core.Raw) {
 	}
 	titles := f.titled(p["oneOf"])
 	f.Default = p["default"]
-	f.Description = textOf(p["description"])
-	if f.Description == "" {
-		f.Description = textOf(p["title"])
-	}
-	if titles != "" {
-		f.Description = strings.TrimSpace(f.Description + " (" + titles + ")")
-	}
-	if rules := rulesOf(p); rules != "" {
-		f.Description = strings.TrimSpace(f.Description + " (" + rules + ")")
+	f.Description = cmp.Or(textOf(p["description"]), textOf(p["title"]))
+	for _, more := range []string{titles, rulesOf(p)} {
+		if more != "" {
+			f.Description = strings.TrimSpace(f.Description + " (" + more + ")")
+		}
 	}
 }
 
@@ -125,11 +122,7 @@ func rulesOf(p map[string]core.Raw) string {
 		{"format", "a %"},
 	} {
 		if v := p[r[0]]; len(v) > 0 {
-			text := textOf(v)
-			if text == "" {
-				text = string(v)
-			}
-			rules = append(rules, strings.Replace(r[1], "%", text, 1))
+			rules = append(rules, strings.Replace(r[1], "%", cmp.Or(textOf(v), string(v)), 1))
 		}
 	}
 	return strings.Join(rules, ", ")
