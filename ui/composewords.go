@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -51,11 +52,7 @@ func (d *dialog) offerWords(p *overlay.Compose, name string) tea.Cmd {
 	if a.Runtime != "acp" { // others read the path in the text
 		return nil
 	}
-	dir := a.Dir
-	if dir == "" {
-		dir = "."
-	}
-	dir = d.path(dir)
+	dir := d.path(cmp.Or(a.Dir, "."))
 	return d.track(func() tea.Msg {
 		files := filesBelow(dir)
 		return followUp(func() tea.Cmd {

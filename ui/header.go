@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -194,11 +195,7 @@ func (sh *shared) sessionText() string {
 		return ""
 	case 1:
 		s := sh.snap.Sessions[0]
-		name := s.Name
-		if name == "" {
-			name = s.SessionID
-		}
-		return name + " " + pane.SessionState(s).Word
+		return cmp.Or(s.Name, s.SessionID) + " " + pane.SessionState(s).Word
 	default:
 		return fmt.Sprintf("%d sessions", n)
 	}

@@ -158,7 +158,7 @@ func checkScreens(t *testing.T, rec recordings, text string, w, h int) {
 			expect.Must(t, err == nil && !strings.Contains(body, "\n") && strings.Count(body, ";") <= 3, "%s has %v: %q", notice, err, body)
 		}
 	}
-	expect.No(t, harmless(cleanLines(text)), "the pager is given")
+	expect.No(t, harmless(term.CleanLines(text)), "the pager is given")
 }
 
 func TestNothingHostileReachesTheTerminal(t *testing.T) {

@@ -88,14 +88,6 @@ type Options struct {
 	Terminal *term.Remote
 }
 
-// FrameInterval is the right Options.Frame for a link.
-func FrameInterval(ssh bool) time.Duration {
-	if ssh {
-		return 100 * time.Millisecond
-	}
-	return 50 * time.Millisecond
-}
-
 func (o *Options) fill() {
 	if o.Context == nil {
 		o.Context = context.Background()

@@ -33,7 +33,7 @@ func (d *dialog) page() tea.Cmd {
 	case d.opt.Pager == nil:
 		return d.say(true, "", "no pager is available here")
 	case paper.Dir == "":
-		return d.showPaper(cleanLines(paper.Text), nil)
+		return d.showPaper(term.CleanLines(paper.Text), nil)
 	}
 	dir := d.path(paper.Dir)
 	return d.track(func() tea.Msg {
@@ -57,16 +57,6 @@ func (d *dialog) paged(err error) tea.Msg {
 		}
 		return nil
 	})
-}
-
-// cleanLines is a text as a pager may have it: no line can steer the terminal.
-func cleanLines(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(term.Clean(strings.TrimRight(line, "\r\n")))
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
 
 // errEnough ends a walk.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -32,8 +33,8 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	opt.ASCII = opt.ASCII || caps.ASCII
 	opt.Links = opt.Links || caps.Links
 	opt.Sync = opt.Sync || caps.Sync
-	if opt.Frame == 0 {
-		opt.Frame = FrameInterval(caps.SSH)
+	if opt.Frame == 0 && caps.SSH { // a link
+		opt.Frame = 100 * time.Millisecond
 	}
 	tty, local := out.(*os.File)
 	if caps.Basic {

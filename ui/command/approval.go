@@ -6,25 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/ui/term"
 )
 
 // showCard prints an approval, and below it what its files hold.
-func showCard(c *call, o *op.Op, out any) (bool, error) {
-	card, is := out.(judge.Approval)
-	if !is || !o.Full {
-		return false, nil
-	}
-	return true, c.print(card, func(w io.Writer) error {
+func showCard(c *call, card judge.Approval) error {
+	return c.print(card, func(w io.Writer) error {
 		bare := card
 		bare.Action.Files = nil
-		data, err := core.Encode(bare)
-		if err == nil {
-			err = details(w, data)
-		}
+		err := details(w, bare)
 		for i := 0; i < len(card.Action.Files) && err == nil; i++ {
 			f := &card.Action.Files[i]
 			if _, err = fmt.Fprintf(w, "\nfile  %s\n", term.Reveal(f.Line())); f.Diff+f.Text == "" || err != nil {

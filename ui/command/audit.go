@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
 	"swarmdeck/ui/term"
 )
@@ -17,16 +16,12 @@ func showReport(c *call, r audit.Report) error {
 
 // reportText is a report for people: its lists a line for each.
 func reportText(w io.Writer, r audit.Report) error {
-	keys, witnesses, problems := r.Keys, r.Witnesses, r.Problems
-	r.Keys, r.Witnesses, r.Problems = nil, nil, nil
-	data, err := core.Encode(r)
-	if err != nil {
+	bare := r
+	bare.Keys, bare.Witnesses, bare.Problems = nil, nil, nil
+	if err := details(w, bare); err != nil {
 		return err
 	}
-	if err := details(w, data); err != nil {
-		return err
-	}
-	for _, k := range keys {
+	for _, k := range r.Keys {
 		to, by := "on", "the first"
 		if k.Last > 0 {
 			to = fmt.Sprintf("to %d", k.Last)
@@ -38,10 +33,10 @@ func reportText(w io.Writer, r audit.Report) error {
 		}
 		fmt.Fprintln(w, term.Clean(fmt.Sprintf("key        %s from event %d %s, %s", k.KeyID, k.First, to, by)))
 	}
-	for _, x := range witnesses {
+	for _, x := range r.Witnesses {
 		fmt.Fprintln(w, term.Clean(fmt.Sprintf("witness    %s: %d checkpoints, the newest of %d events", x.Witness, x.Checkpoints, x.Newest)))
 	}
-	for _, p := range problems {
+	for _, p := range r.Problems {
 		fmt.Fprintln(w, term.Clean("problem    "+p))
 	}
 	return nil

@@ -171,7 +171,7 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 func (c *call) terminal() (term.Caps, bool) {
 	file, ok := c.env.Stdout.(*os.File)
 	tty := ok && !c.env.Attached && c.env.Caller.Door == core.DoorCLI && term.IsTerminal(file)
-	return term.Detect(c.env.getenv, tty, tty, term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible}), tty || c.g.Color == "always"
+	return term.Detect(c.env.getenv, tty, tty, c.g.Screen()), tty || c.g.Color == "always"
 }
 
 // viewedOf puts the facts of solids to their surfaces.

@@ -175,10 +175,9 @@ func (t *tree) position(words []string) position {
 }
 
 func child(cmd *cobra.Command, name string) *cobra.Command {
-	for _, sub := range cmd.Commands() {
-		if sub.Name() == name {
-			return sub
-		}
+	all := cmd.Commands()
+	if i := slices.Index(names(cmd), name); i >= 0 {
+		return all[i]
 	}
 	return nil
 }
@@ -227,18 +226,7 @@ func (t *tree) values(at position, from, last string) []Candidate {
 	case "":
 		return nil
 	case "enum":
-		var all []Candidate
-		for _, w := range strings.Split(detail, ",") {
-			all = append(all, Candidate{Text: w})
-		}
-		return matching(all, last)
-	case "coding":
-		found, _ := foundCoding(t.env.getenv)
-		var all []Candidate
-		for _, a := range found {
-			all = append(all, Candidate{a.Name, a.About})
-		}
-		return matching(all, last)
+		return matching(texts(strings.Split(detail, ",")), last)
 	case "file", sourceText, "dir", "json": // of json @FILE is one way
 		return t.files(kind == "dir", last)
 	case "command":

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/face"
@@ -49,17 +48,11 @@ func showState(c *call, s dag.State) error {
 // showPlan prints a fork as it would be, with what becomes of each resource.
 func showPlan(c *call, p resource.Proposal) error {
 	return c.print(p, func(w io.Writer) error {
-		data, err := core.Encode(struct {
+		err := details(w, struct {
 			resource.Proposal `json:",embed"`
 			Parts             *int `json:"resources,omitzero"` // they follow
 		}{Proposal: p})
-		if err != nil {
-			return fmt.Errorf("encode a fork: %w", err)
-		}
-		if err := details(w, data); err != nil {
-			return err
-		}
 		c.part(w, "Resources", nil, p.Parts)
-		return nil
+		return err
 	})
 }

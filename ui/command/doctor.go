@@ -53,7 +53,7 @@ func (t *tree) doctor() *cobra.Command {
 			}
 			all := c.env.Doctor(c.ctx, Look{
 				Profile: profile, Data: c.g.Data, Dir: c.env.path("."), Getenv: c.env.getenv,
-				Flags: term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible},
+				Flags: c.g.Screen(),
 			})
 			all = append(all, c.records()...)
 			if err := c.found(all); err != nil {

@@ -176,6 +176,16 @@ func (e *Env) Following(ctx context.Context, writes bool) (_ context.Context, ov
 
 var errRetired = errors.New("the engine that this was about has its tenant no more")
 
+// Screen is what the flags say of the terminal.
+func (g *Globals) Screen() term.Flags {
+	return term.Flags{Color: g.Color, ASCII: g.ASCII, Accessible: g.Accessible}
+}
+
+// start is what a door begins with that works on the engine of a line.
+func (c *call) start() Start {
+	return Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}
+}
+
 // Start is what a full-screen door or a script starts from.
 type Start struct {
 	Globals

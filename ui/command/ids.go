@@ -37,6 +37,12 @@ func (t *tree) static(kind string) (all []Candidate) {
 		return all
 	case "theme":
 		return texts(themeNames(t.env.getenv))
+	case "coding":
+		found, _ := foundCoding(t.env.getenv)
+		for _, a := range found {
+			all = append(all, Candidate{a.Name, a.About})
+		}
+		return all
 	}
 	return nil
 }
@@ -237,19 +243,13 @@ func (t *tree) files(dirs bool, last string) []Candidate {
 	var all []Candidate
 	for _, e := range entries {
 		name := dir + e.Name()
-		switch {
-		case e.IsDir():
-			all = append(all, Candidate{Text: prefix + name + "/"})
-		case !dirs:
+		hidden := strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(filepath.Base(last), ".")
+		if e.IsDir() {
+			name += "/"
+		}
+		if (e.IsDir() || !dirs) && strings.HasPrefix(name, last) && !hidden && len(all) < maxCandidates && term.Clean(name) == name {
 			all = append(all, Candidate{Text: prefix + name})
 		}
 	}
-	var kept []Candidate
-	for _, c := range all {
-		hidden := strings.HasPrefix(filepath.Base(strings.TrimPrefix(c.Text, prefix)), ".") && !strings.HasPrefix(filepath.Base(last), ".")
-		if strings.HasPrefix(c.Text, prefix+last) && !hidden && len(kept) < maxCandidates && term.Clean(c.Text) == c.Text {
-			kept = append(kept, c)
-		}
-	}
-	return kept
+	return all
 }

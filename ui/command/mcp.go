@@ -40,7 +40,7 @@ func (t *tree) mcp() *cobra.Command {
 			if m.Tokens != "" {
 				m.Tokens = c.env.path(m.Tokens)
 			}
-			return c.env.Doors.MCP(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, m)
+			return c.env.Doors.MCP(c.ctx, c.env, c.start(), m)
 		},
 	})
 	cmd.AddCommand(t.below(op.Of("mcp"), t.mcpConnect())...)

@@ -61,13 +61,7 @@ func (c *call) place(out *bytes.Buffer, i core.PageInfo) error {
 // show prints one record in full: JSON, or a line per field. Hidden
 // characters are shown as text, so that what is read is what is there.
 func (c *call) show(v any) error {
-	return c.print(v, func(w io.Writer) error {
-		data, err := core.Encode(v)
-		if err != nil {
-			return fmt.Errorf("encode %T: %w", v, err)
-		}
-		return details(w, data)
-	})
+	return c.print(v, func(w io.Writer) error { return details(w, v) })
 }
 
 // say prints one clean line, or v with -o json.
@@ -210,8 +204,12 @@ func (t *textTable) end(right bool) {
 	}
 }
 
-// details prints the members of a JSON object, one per line, in their order.
-func details(w io.Writer, data []byte) error {
+// details prints the members of what is a JSON object, one per line, in their order.
+func details(w io.Writer, v any) error {
+	data, err := core.Encode(v)
+	if err != nil {
+		return fmt.Errorf("encode %T: %w", v, err)
+	}
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	if _, err := dec.ReadToken(); err != nil {
 		return fmt.Errorf("read record: %w", err)

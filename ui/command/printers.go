@@ -45,14 +45,14 @@ func printers() []printer {
 		text(showHandover),
 		text(showStatus),
 		text(showOverview),
-		showWork,
+		inFull(showWork),
 		text(showPatch),
 		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),
 		said,
-		fullWorkflow,
-		showCard,
+		inFull(showWorkflow),
+		inFull(showCard),
 		halfApproved,
-		showIntent,
+		inFull(showIntent),
 		runEvents,
 		ran,
 		summary,
@@ -123,6 +123,17 @@ func text[T any](print func(*call, T) error) printer {
 			return false, nil
 		}
 		return true, print(c, v)
+	}
+}
+
+// inFull prints a type in its own words where all of a record is asked for.
+func inFull[T any](print func(*call, T) error) printer {
+	own := text(print)
+	return func(c *call, o *op.Op, out any) (is bool, err error) {
+		if o.Full {
+			is, err = own(c, o, out)
+		}
+		return is, err
 	}
 }
 

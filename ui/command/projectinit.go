@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,9 +92,7 @@ func (c *call) swarmFile(dir string, text []byte, force bool) (path string, err 
 			path = at
 		}
 	}
-	if path == "" {
-		path = filepath.Join(dir, "swarm.yaml")
-	}
+	path = cmp.Or(path, filepath.Join(dir, "swarm.yaml"))
 	if own, err := c.own(); err != nil {
 		return "", err
 	} else if own.Check(path) != nil {

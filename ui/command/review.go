@@ -32,15 +32,7 @@ func ranLines(all []trees.Ran) string {
 }
 
 // showWork shows what an agent changed: review show.
-func showWork(c *call, o *op.Op, out any) (bool, error) {
-	w, is := out.(op.Work)
-	if !is || !o.Full {
-		return false, nil
-	}
-	return true, c.work(w)
-}
-
-func (c *call) work(w op.Work) error {
+func showWork(c *call, w op.Work) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "agent     %s (%s)\nof        %s, from %s\ntree      %s\nchanged   %d files, +%d -%d\n", w.Agent, w.Status, w.Source, w.BaseText(), w.Dir(), len(w.Changes), w.Added, w.Removed)
 	if word := w.CheckedText(); word != "" {
@@ -106,9 +98,5 @@ func (c *call) shown(text string) []byte {
 	if file, ok := c.env.Stdout.(*os.File); ok && !term.IsTerminal(file) {
 		return []byte(text)
 	}
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(term.Clean(strings.TrimRight(line, "\r\n")) + "\n")
-	}
-	return []byte(b.String())
+	return []byte(term.CleanLines(text))
 }

@@ -130,19 +130,20 @@ func asError(err error, code int) *core.Error {
 	if in := (*store.DatabaseError)(nil); errors.As(err, &in) { // what was asked for matters less
 		e.Message = in.Error()
 	}
+	is := core.Internal
 	switch {
 	case code == ExitUsage:
-		return &core.Error{Code: core.InvalidInput, Message: e.Message, Details: e.Details}
+		is = core.InvalidInput
 	case code == ExitStore, code == ExitTimeout, code == ExitInterrupted:
-		return &core.Error{Code: core.Unavailable, Message: e.Message, Details: e.Details}
+		is = core.Unavailable
 	case errors.Is(err, store.ErrNoTenant):
-		return &core.Error{Code: core.NotFound, Message: e.Message, Details: e.Details}
+		is = core.NotFound
 	case errors.Is(err, store.ErrTenantExists):
-		return &core.Error{Code: core.Conflict, Message: e.Message, Details: e.Details}
+		is = core.Conflict
 	case errors.Is(err, store.ErrReadOnly):
-		return &core.Error{Code: core.Denied, Message: e.Message, Details: e.Details}
+		is = core.Denied
 	}
-	return e
+	return &core.Error{Code: is, Message: e.Message, Details: e.Details}
 }
 
 // Report prints an error as Run does and returns its exit code.

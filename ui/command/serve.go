@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"net"
 	"time"
 
@@ -108,18 +109,13 @@ func (t *tree) serve() *cobra.Command {
 					return err
 				}
 			}
-			if s.Tokens != "" {
-				s.Tokens = c.env.path(s.Tokens)
+			s.HostKey = cmp.Or(s.HostKey, c.g.Data+".hostkey")
+			for _, path := range []*string{&s.Tokens, &s.Bearer, &s.HostKey} {
+				if *path != "" {
+					*path = c.env.path(*path)
+				}
 			}
-			if s.Bearer != "" {
-				s.Bearer = c.env.path(s.Bearer)
-			}
-			if s.HostKey == "" {
-				s.HostKey = c.g.Data + ".hostkey"
-			} else {
-				s.HostKey = c.env.path(s.HostKey)
-			}
-			return c.env.Doors.Serve(c.ctx, c.env, Start{Globals: c.g, Caller: c.by, Engine: c.eng, Open: c.env.Open, Dir: c.env.Dir}, s)
+			return c.env.Doors.Serve(c.ctx, c.env, c.start(), s)
 		},
 	})
 }

@@ -75,10 +75,7 @@ func summary(c *call, o *op.Op, out any) (bool, error) {
 			putLines(w, why, inWords(c, f, face.Row(rows, 0), out)...)
 			return nil
 		}
-		data, err := core.Encode(out)
-		if err == nil {
-			err = details(w, data)
-		}
+		err := details(w, out)
 		putLines(w, why)
 		return err
 	})

@@ -47,7 +47,7 @@ func (c *call) screened() bool {
 	if !c.env.Attached {
 		in, out = term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout)
 	}
-	return in && out && !term.Detect(c.env.getenv, in, out, term.Flags{Color: c.g.Color, ASCII: c.g.ASCII, Accessible: c.g.Accessible}).Plain
+	return in && out && !term.Detect(c.env.getenv, in, out, c.g.Screen()).Plain
 }
 
 func (c *call) printTerminal(name string) error {

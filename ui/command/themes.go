@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,10 +31,7 @@ func LoadKeys(getenv func(string) string) (*keymap.Keymap, error) {
 // LoadTheme finds a theme by name: themes/NAME.toml of the user's ConfigDir,
 // or a built-in one; "" is the default.
 func LoadTheme(getenv func(string) string, name string) (*screen.Theme, error) {
-	if name == "" {
-		name = themes.Default
-	}
-	text, from, err := themeText(getenv, name)
+	text, from, err := themeText(getenv, cmp.Or(name, themes.Default))
 	if err != nil {
 		return nil, err
 	}

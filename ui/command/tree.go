@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -261,9 +262,7 @@ func (t *tree) command(s spec) *cobra.Command {
 			s.role = Operator
 		}
 	}
-	if s.confirm == "" {
-		s.confirm = ConfirmNone
-	}
+	s.confirm = cmp.Or(s.confirm, ConfirmNone)
 	cmd := &cobra.Command{
 		Use: s.use, Short: s.short, Long: s.long, Example: exampleLines(s.example),
 		Args: positional(s), RunE: t.wrap(s),
@@ -351,11 +350,9 @@ func enumVar(f *pflag.FlagSet, p *string, name, short, def, usage string, allowe
 func (e *enum) String() string { return *e.value }
 func (e *enum) Type() string   { return "WORD" }
 func (e *enum) Set(s string) error {
-	for _, a := range e.allowed {
-		if s == a {
-			*e.value = s
-			return nil
-		}
+	if !slices.Contains(e.allowed, s) {
+		return fmt.Errorf("allowed: %s", strings.Join(e.allowed, ", "))
 	}
-	return fmt.Errorf("allowed: %s", strings.Join(e.allowed, ", "))
+	*e.value = s
+	return nil
 }

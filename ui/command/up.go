@@ -49,17 +49,23 @@ func (t *tree) up() *cobra.Command {
 			if len(file.Projects) > 0 && !call.Role.Includes(Admin) { // what runs unasked is written down there
 				return core.Errorf(core.Denied, "%s: projects: what tests and sets up trees, and what roles may, needs the rights of %s, you have those of %s", args[0], Admin, call.Role).With("field", "projects")
 			}
+			open := func(line int, what, name, profile string) error {
+				if profile != "open" || yes {
+					return nil
+				}
+				return core.Errorf(core.Denied, "%s:%d: %s %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], line, what, name).With("field", "profile")
+			}
 			for _, a := range file.Agents {
 				if len(a.Egress) > 0 && !call.Role.Includes(Approver) {
 					return core.Errorf(core.Denied, "%s:%d: egress: what is reached unasked needs the rights of %s, you have those of %s", args[0], a.Line, Approver, call.Role).With("field", "egress")
 				}
-				if a.Profile == "open" && !yes {
-					return core.Errorf(core.Denied, "%s:%d: agent %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], a.Line, a.Name).With("field", "profile")
+				if err := open(a.Line, "agent", a.Name, a.Profile); err != nil {
+					return err
 				}
 			}
 			for _, s := range file.Servers {
-				if s.Profile == "open" && !yes {
-					return core.Errorf(core.Denied, "%s:%d: server %s is open: it reaches all that the engine's user reaches, its secrets and the network among it: say --yes, or make it a worker", args[0], s.Line, s.Name).With("field", "profile")
+				if err := open(s.Line, "server", s.Name, s.Profile); err != nil {
+					return err
 				}
 			}
 			done, first, err := c.apply(file)

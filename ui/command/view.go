@@ -161,16 +161,16 @@ func (t *tree) views() *cobra.Command {
 		t.command(spec{
 			use: "delete NAME", short: "Delete a view of yours", effect: Writes, ownScope: true, args: []string{"view"},
 			run: func(c *call, args []string) error {
-				if _, err := c.view(args[0]); err != nil {
-					return err
-				}
-				by, all, err := c.mine()
+				v, err := c.view(args[0])
 				if err != nil {
 					return err
 				}
-				v := all[by][args[0]]
-				delete(all[by], args[0])
-				if err := c.keep(all); err != nil {
+				by, all, err := c.mine()
+				delete(all[by], v.Name)
+				if err == nil {
+					err = c.keep(all)
+				}
+				if err != nil {
 					return err
 				}
 				return c.say(v, "deleted view %s", v.Name)

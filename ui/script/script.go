@@ -336,9 +336,5 @@ func (r *run) say(w io.Writer, v any, text string) {
 
 // clean makes text that came from programs harmless, line by line.
 func clean(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = term.Clean(line)
-	}
-	return strings.Join(lines, "\n")
+	return strings.TrimSuffix(term.CleanLines(text), "\n")
 }

@@ -2,8 +2,9 @@ package scaffold
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // reviewing is what a reviewer is told before each of its tasks.
@@ -26,7 +27,7 @@ func (f Found) File() []byte {
 		line("    # egress: [%s]", strings.Join(f.Egress, ", "))
 	}
 	line("")
-	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", shellWord(f.Project))
+	line("    # What agents are made with: swarmdeck agent create fix --project %s --from coder --times 4 --task '…'", core.Quote(f.Project))
 	if len(f.Agents) == 0 {
 		line("    # No agent was found on PATH: put in what runs one, and take the # away.")
 		line("    # roles:")
@@ -113,15 +114,4 @@ func role(name string, a Agent, prompt, profile string) []string {
 		all = append(all, "  prompt: "+quoted(prompt))
 	}
 	return all
-}
-
-// shellWord is a word as a shell takes it.
-func shellWord(s string) string {
-	safe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./"), r)
-	}
-	if strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -1,7 +1,6 @@
 package swarmfile
 
 import (
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/notice"
@@ -25,15 +24,8 @@ func (r reader) notice(v value, vars Vars) Notice {
 		"secret_env": func(v value) { n.SecretEnv = r.Text(v) },
 		"rate":       func(v value) { n.Rate = r.Range(v, 1, 600) },
 	}, "name", "events")
-	if n.Name == "" || len(n.Events) == 0 {
-		return n
-	}
-	if err := n.Check(); err != nil {
-		at := v
-		if field, ok := core.AsError(err).Details["field"].(string); ok && !v.Field(field).Empty() {
-			at = v.Field(field)
-		}
-		r.Check(at, err)
+	if n.Name != "" && len(n.Events) > 0 {
+		r.refuse(v, n.Check())
 	}
 	return n
 }

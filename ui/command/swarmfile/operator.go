@@ -1,7 +1,6 @@
 package swarmfile
 
 import (
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/document"
 	"swarmdeck/engine/operator"
 )
@@ -16,33 +15,23 @@ type Operator struct {
 func (r reader) operator(v value) Operator {
 	o := Operator{Line: v.Line()}
 	r.Object(v, map[string]func(value){
-		"name": func(v value) { o.Name = r.Text(v) },
-		"role": func(v value) { o.Role = operator.Role(r.Word(v)) },
-		"uids": func(v value) {
-			o.Users = document.Each(r.Reader, v, func(v value) operator.User {
-				u, err := operator.ParseUser(r.Text(v))
-				r.Check(v, err)
-				return u
-			})
-		},
+		"name":   func(v value) { o.Name = r.Text(v) },
+		"role":   func(v value) { o.Role = operator.Role(r.Word(v)) },
+		"uids":   func(v value) { o.Users = parsed(r, v, operator.ParseUser) },
 		"groups": func(v value) { o.Groups = document.Each(r.Reader, v, r.Text) },
-		"keys": func(v value) {
-			o.Keys = document.Each(r.Reader, v, func(v value) operator.Key {
-				k, err := operator.ParseKey(r.Text(v))
-				r.Check(v, err)
-				return k
-			})
-		},
+		"keys":   func(v value) { o.Keys = parsed(r, v, operator.ParseKey) },
 	}, "name", "role")
-	if o.Name == "" {
-		return o
-	}
-	if err := o.Check(); err != nil {
-		at := v
-		if field, ok := core.AsError(err).Details["field"].(string); ok && !v.Field(field).Empty() {
-			at = v.Field(field)
-		}
-		r.Check(at, err)
+	if o.Name != "" {
+		r.refuse(v, o.Check())
 	}
 	return o
+}
+
+// parsed are texts, each as what it stands for.
+func parsed[T any](r reader, v value, parse func(string) (T, error)) []T {
+	return document.Each(r.Reader, v, func(v value) T {
+		one, err := parse(r.Text(v))
+		r.Check(v, err)
+		return one
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/engine/tools"
 )
 
@@ -37,18 +36,8 @@ func (r reader) server(v value, vars Vars) Server {
 			s.CallTimeoutS = int((r.Duration(v) + time.Second - 1) / time.Second)
 		},
 	}, "name")
-	if s.Name == "" {
-		return s
-	}
-	if err := s.Check(); err != nil {
-		at := v
-		if field, ok := core.AsError(err).Details["field"].(string); ok && field != "" {
-			at = v.Field(field)
-			if at.Empty() {
-				at = v
-			}
-		}
-		r.Check(at, err)
+	if s.Name != "" {
+		r.refuse(v, s.Check())
 	}
 	return s
 }

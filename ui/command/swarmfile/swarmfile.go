@@ -167,6 +167,18 @@ func Load(path string, data []byte, vars Vars) (*File, error) {
 	return f, r.Err()
 }
 
+// refuse tells what the engine refuses of an object, at the member that it names if that
+// is given; nil is nothing.
+func (r reader) refuse(v value, err error) {
+	if err == nil {
+		return
+	}
+	if field, ok := core.AsError(err).Details["field"].(string); ok && !v.Field(field).Empty() {
+		v = v.Field(field)
+	}
+	r.Check(v, err)
+}
+
 func (r reader) session(v value) Session {
 	s := Session{Start: true, Line: v.Line()}
 	s.Lines = r.Object(v, map[string]func(value){

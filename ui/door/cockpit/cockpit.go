@@ -3,6 +3,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -26,10 +27,9 @@ func Show(ctx context.Context, env *command.Env, s command.Start) error {
 	if !env.Remote { // who comes over SSH is known by that
 		s.Caller.Door = core.DoorCockpit
 	}
-	flags := term.Flags{Color: s.Color, ASCII: s.ASCII, Accessible: s.Accessible}
-	caps := term.Detect(env.Getenv, term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout), flags)
+	caps := term.Detect(env.Getenv, term.IsTerminal(os.Stdin), term.IsTerminal(os.Stdout), s.Screen())
 	if env.Attached {
-		caps = term.Detect(env.Getenv, env.Terminal != nil, env.Terminal != nil, flags)
+		caps = term.Detect(env.Getenv, env.Terminal != nil, env.Terminal != nil, s.Screen())
 	}
 	if caps.Plain {
 		return plain.Run(ctx, env, s, caps.Why)
@@ -73,11 +73,7 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 	}
 	return ui.Options{
 		Enter: func(tenant string) ui.Stay {
-			role := string(env.Role)
-			if role == "" {
-				role = string(command.Admin)
-			}
-			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: role, Door: s.Caller.Door})
+			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: string(cmp.Or(env.Role, command.Admin)), Door: s.Caller.Door})
 		},
 		Notice:   tell,
 		Warning:  warning,

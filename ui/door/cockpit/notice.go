@@ -1,6 +1,7 @@
 package cockpit
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"strings"
@@ -29,11 +30,7 @@ func notice(getenv func(string) string) (ui.Notice, error) {
 // shell, as other programs do, or less.
 func pager(getenv func(string) string) func(text string) *exec.Cmd {
 	return func(text string) *exec.Cmd {
-		program := getenv("PAGER")
-		if strings.TrimSpace(program) == "" {
-			program = "less"
-		}
-		cmd := exec.Command("sh", "-c", program)
+		cmd := exec.Command("sh", "-c", cmp.Or(strings.TrimSpace(getenv("PAGER")), "less"))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), os.Stdout, os.Stderr
 		return cmd
 	}
@@ -43,13 +40,7 @@ func pager(getenv func(string) string) func(text string) *exec.Cmd {
 // through the shell, as other programs do, or vi.
 func editor(getenv func(string) string) func(path string) *exec.Cmd {
 	return func(path string) *exec.Cmd {
-		program := "vi"
-		for _, name := range []string{"VISUAL", "EDITOR"} {
-			if s := strings.TrimSpace(getenv(name)); s != "" {
-				program = s
-				break
-			}
-		}
+		program := cmp.Or(strings.TrimSpace(getenv("VISUAL")), strings.TrimSpace(getenv("EDITOR")), "vi")
 		cmd := exec.Command("sh", "-c", program+` "$1"`, "sh", path)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		return cmd

@@ -50,7 +50,7 @@ func showsCockpit(args []string) bool {
 	if !ok || !term.IsTerminal(os.Stdin) || !term.IsTerminal(os.Stdout) {
 		return false
 	}
-	return !term.Detect(os.Getenv, true, true, term.Flags{Color: flags.Color, ASCII: flags.ASCII, Accessible: flags.Accessible}).Plain
+	return !term.Detect(os.Getenv, true, true, flags.Screen()).Plain
 }
 
 // mayRepeat says whether a command whose engine went away in its middle can be
