@@ -128,13 +128,8 @@ func (an *answers) watchCursor() {
 // answer is for the one on the card, or for those that are marked, which are listed
 // before it is given.
 func (an *answers) mayAnswer() (bool, string) {
-	if len(an.markedApprovals()) > 0 {
-		if !an.guard.settled(an.now) {
-			return false, "too early: what is shown has just changed"
-		}
-		return true, ""
-	}
-	if !an.place.visible(gate.CardName) || an.card.Approval() == nil {
+	marked := len(an.markedApprovals()) > 0
+	if !marked && (!an.place.visible(gate.CardName) || an.card.Approval() == nil) {
 		if p := an.focused(); p != nil && p.Name() == gate.ApprovalsName {
 			if it := an.selected(); !it.Empty() {
 				an.openItem(it)
@@ -145,6 +140,9 @@ func (an *answers) mayAnswer() (bool, string) {
 	}
 	if !an.guard.settled(an.now) {
 		return false, "too early: what is shown has just changed"
+	}
+	if marked {
+		return true, ""
 	}
 	return an.card.Ready()
 }

@@ -38,14 +38,14 @@ func newRecorder(path string, w, h int, now time.Time) *recorder {
 // key takes one key press; typing says that it goes into a text field.
 func (r *recorder) key(name, text string, typing bool, now time.Time) {
 	r.gap(now)
-	if typing && text != "" && utf8.RuneCountInString(text) == 1 && text >= " " {
-		r.flushKeys()
-		r.typed.WriteString(text)
-		return
+	types := typing && text != "" && utf8.RuneCountInString(text) == 1 && text >= " "
+	if types && len(r.keys) > 0 || !types && r.typed.Len() > 0 || len(r.keys) == 10 {
+		r.flush()
 	}
-	r.flushTyped()
-	if r.keys = append(r.keys, name); len(r.keys) == 10 {
-		r.flushKeys()
+	if types {
+		r.typed.WriteString(text)
+	} else {
+		r.keys = append(r.keys, name)
 	}
 }
 
@@ -87,39 +87,32 @@ func (r *recorder) gap(now time.Time) {
 }
 
 func (r *recorder) add(line string) {
-	r.flushKeys()
-	r.flushTyped()
+	r.flush()
 	r.lines = append(r.lines, line)
 	r.unsaved = true
 }
 
-func (r *recorder) flushKeys() {
-	if len(r.keys) == 0 {
+// flush writes the keys, or the text, of which no line is there yet: there is one of both.
+func (r *recorder) flush() {
+	line := "type " + scriptQuote(r.typed.String())
+	switch {
+	case len(r.keys) > 0:
+		line = "key"
+		for _, k := range r.keys {
+			line += " " + scriptQuote(k)
+		}
+	case r.typed.Len() == 0:
 		return
-	}
-	words := make([]string, len(r.keys))
-	for i, k := range r.keys {
-		words[i] = scriptQuote(k)
 	}
 	r.keys = nil
-	r.lines = append(r.lines, "key "+strings.Join(words, " "))
-	r.unsaved = true
-}
-
-func (r *recorder) flushTyped() {
-	if r.typed.Len() == 0 {
-		return
-	}
-	text := r.typed.String()
 	r.typed.Reset()
-	r.lines = append(r.lines, "type "+scriptQuote(text))
+	r.lines = append(r.lines, line)
 	r.unsaved = true
 }
 
 // save writes what there is; last ends the recording.
 func (r *recorder) save(last bool) tea.Cmd {
-	r.flushKeys()
-	r.flushTyped()
+	r.flush()
 	if r.saving && !last {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package logview
 
 import (
+	"slices"
 	"strings"
 
 	"swarmdeck/ui/filter"
@@ -44,24 +45,15 @@ func (v *View) Find(dir int) bool {
 		var got []Line
 		if dir > 0 {
 			got = v.src.Lines(seq+1, readOnce)
-			for i := range got {
-				if v.hit(&got[i]) {
-					return true
-				}
-				seq = got[i].Seq
-			}
 		} else {
-			from := uint64(1)
-			if seq > readOnce {
-				from = seq - readOnce
+			got = slices.Clone(v.before(max(seq, readOnce+1)-readOnce, seq)) // the source's own
+			slices.Reverse(got)
+		}
+		for i := range got {
+			if v.hit(&got[i]) {
+				return true
 			}
-			got = v.before(from, seq)
-			for i := len(got) - 1; i >= 0; i-- {
-				if v.hit(&got[i]) {
-					return true
-				}
-				seq = got[i].Seq
-			}
+			seq = got[i].Seq
 		}
 		if looked += len(got); len(got) == 0 {
 			return false
