@@ -89,10 +89,7 @@ func (r *run) openCockpit(ts teller, args []string) {
 // frozen is the part of an environment that a cockpit reads, as it is now.
 func frozen(getenv func(string) string) func(string) string {
 	now := map[string]string{}
-	for _, name := range []string{
-		"HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TMPDIR",
-		"XDG_CONFIG_HOME", "XDG_DATA_HOME", "SWARMDECK_DATA", "SWARMDECK_TENANT",
-	} {
+	for _, name := range passed {
 		now[name] = getenv(name)
 	}
 	return func(name string) string { return now[name] }
