@@ -1,6 +1,7 @@
 package keymap
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,6 +17,9 @@ var named = []string{
 	"enter", "esc", "tab", "space", "backspace", "delete", "insert", "up", "down", "left", "right", "home", "end", "pgup", "pgdown",
 	"f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9", "f10", "f11", "f12",
 }
+
+// spellings are other names of them.
+var spellings = map[string]string{"escape": "esc", "return": "enter", "pageup": "pgup", "pagedown": "pgdown", "del": "delete", "ins": "insert"}
 
 // modifiers in the order the toolkit writes them.
 var modifiers = []string{"ctrl", "alt", "shift"}
@@ -82,23 +86,9 @@ func baseKey(text string) (string, error) {
 	if utf8.RuneCountInString(text) == 1 && text == term.Clean(text) && text != string(term.Replacement) {
 		return text, nil
 	}
-	switch name := strings.ToLower(text); name {
-	case "escape":
-		return "esc", nil
-	case "return":
-		return "enter", nil
-	case "pageup":
-		return "pgup", nil
-	case "pagedown":
-		return "pgdown", nil
-	case "del":
-		return "delete", nil
-	case "ins":
-		return "insert", nil
-	default:
-		if slices.Contains(named, name) {
-			return name, nil
-		}
+	name := strings.ToLower(text)
+	if name = cmp.Or(spellings[name], name); slices.Contains(named, name) {
+		return name, nil
 	}
 	return "", fmt.Errorf("no such key; one character, or one of %s, with ctrl+, alt+ or shift+ before it", strings.Join(named[:15], " "))
 }

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -84,38 +85,17 @@ func fileOf(language string) string {
 	switch language = strings.ToLower(language); language {
 	case "":
 		return ""
-	case "python", "python3":
-		language = "py"
-	case "javascript", "node":
-		language = "js"
-	case "typescript":
-		language = "ts"
-	case "shell", "console", "shell-session", "terminal":
-		language = "sh"
-	case "golang":
-		language = "go"
-	case "rust":
-		language = "rs"
-	case "ruby":
-		language = "rb"
-	case "c++":
-		language = "cpp"
-	case "csharp", "c#":
-		language = "cs"
-	case "kotlin":
-		language = "kt"
-	case "haskell":
-		language = "hs"
-	case "elixir":
-		language = "ex"
-	case "jsonc":
-		language = "json"
-	case "terraform":
-		language = "tf"
 	case "make", "makefile":
 		return "makefile"
 	case "docker", "dockerfile":
 		return "dockerfile"
 	}
-	return "x." + language
+	return "x." + cmp.Or(endings[language], language)
+}
+
+// endings are those of files of languages that people call otherwise.
+var endings = map[string]string{
+	"python": "py", "python3": "py", "javascript": "js", "node": "js", "typescript": "ts", "golang": "go", "rust": "rs", "ruby": "rb",
+	"shell": "sh", "console": "sh", "shell-session": "sh", "terminal": "sh", "c++": "cpp", "csharp": "cs", "c#": "cs", "kotlin": "kt",
+	"haskell": "hs", "elixir": "ex", "jsonc": "json", "terraform": "tf",
 }

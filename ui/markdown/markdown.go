@@ -43,7 +43,7 @@ func Render(s string, o Options) []screen.Styled {
 	if cut {
 		s = s[:maxText]
 	}
-	s = printable(s)
+	s = strings.TrimSuffix(term.CleanLines(s), "\n") // so that no sequence is cut in two by a sign of Markdown
 	w := &writer{o: o, src: []byte(s)}
 	if strange(s) {
 		w.plain(s)
@@ -57,16 +57,6 @@ func Render(s string, o Options) []screen.Styled {
 		w.out = append(w.out, screen.Styled{Role: o.Role})
 	}
 	return w.out
-}
-
-// printable is a text whose lines are clean, so that no sequence is cut in two by a sign of
-// Markdown.
-func printable(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = term.Clean(line)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // newParser reads CommonMark with tables and bare links.

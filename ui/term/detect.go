@@ -1,7 +1,9 @@
 package term
 
 import (
+	"cmp"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,22 +103,14 @@ func colors(env func(string) string, term string) colorprofile.Profile {
 
 // mute are the terminals that move no cursor by ANSI's sequences.
 func mute(term string) bool {
-	switch term {
-	case "dumb", "unknown", "network", "dialup", "vt52":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"dumb", "unknown", "network", "dialup", "vt52"}, term)
 }
 
 // basic are the terminals that print what they do not know, or take it for
 // something else. Any that is not listed is taken for one of today's.
 func basic(term string) bool {
 	family, _, _ := strings.Cut(term, "-")
-	switch family {
-	case "vt100", "vt102", "vt125", "vt220", "vt320", "vt420", "ansi", "pcansi", "linux", "cons25", "sun", "wsvt25":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"vt100", "vt102", "vt125", "vt220", "vt320", "vt420", "ansi", "pcansi", "linux", "cons25", "sun", "wsvt25"}, family)
 }
 
 // links tells whether the terminal is one of those known to open hyperlinks. What stands
@@ -140,32 +134,19 @@ func links(env func(string) string, term string) bool {
 // asked tells whether the toolkit asks this terminal about synchronised output
 // even when SSH_TTY is set.
 func asked(term string) bool {
-	for _, name := range []string{"ghostty", "wezterm", "alacritty", "kitty", "rio"} {
-		if strings.Contains(term, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"ghostty", "wezterm", "alacritty", "kitty", "rio"}, func(name string) bool { return strings.Contains(term, name) })
 }
 
 // utf8Locale follows POSIX: the first of LC_ALL, LC_CTYPE and LANG that isn't
 // empty decides, and none of them means the C locale.
 func utf8Locale(env func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(env(name)); v != "" {
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
+	v := strings.ToLower(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
+	return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
 }
 
 // on reads a switch: empty, 0, false, no and off are off.
 func on(v string) bool {
-	switch strings.ToLower(v) {
-	case "", "0", "false", "no", "off":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"", "0", "false", "no", "off"}, strings.ToLower(v))
 }
 
 // IsTerminal reports whether what a command reads or writes is a terminal.

@@ -50,28 +50,19 @@ const (
 	closeSpelling = '⟩'
 )
 
+// controls are the names of controls that have one which people know.
+var controls = map[rune]string{'\t': "TAB", '\n': "LF", '\r': "CR", 0x1b: "ESC", 0: "NUL", '\a': "BEL", '\b': "BS"}
+
 func spell(b *strings.Builder, r rune, raw string) {
-	b.WriteRune(openSpelling)
+	name := controls[r]
 	switch {
 	case r == utf8.RuneError && len(raw) == 1:
-		fmt.Fprintf(b, `\x%02x`, raw[0])
-	case r == '\t':
-		b.WriteString("TAB")
-	case r == '\n':
-		b.WriteString("LF")
-	case r == '\r':
-		b.WriteString("CR")
-	case r == 0x1b:
-		b.WriteString("ESC")
-	case r == 0:
-		b.WriteString("NUL")
-	case r == '\a':
-		b.WriteString("BEL")
-	case r == '\b':
-		b.WriteString("BS")
-	default:
-		fmt.Fprintf(b, "U+%04X", r)
+		name = fmt.Sprintf(`\x%02x`, raw[0])
+	case name == "":
+		name = fmt.Sprintf("U+%04X", r)
 	}
+	b.WriteRune(openSpelling)
+	b.WriteString(name)
 	b.WriteRune(closeSpelling)
 }
 
