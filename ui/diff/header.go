@@ -2,6 +2,7 @@ package diff
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -241,23 +242,13 @@ func Head(name string) string {
 // Generated reports that a file of that name is written by a program, or locks what one
 // fetches: nobody reads it line by line.
 func Generated(name string) bool {
-	for dir := range strings.SplitSeq(path.Dir(name), "/") {
-		switch dir {
-		case "vendor", "node_modules", "third_party":
-			return true
-		}
-	}
 	base := path.Base(name)
-	switch base {
-	case "go.sum", "go.work.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "composer.lock", "Gemfile.lock", "flake.lock":
-		return true
-	}
-	for _, end := range []string{".lock", ".pb.go", ".pb.cc", ".pb.h", "_pb2.py", "_pb2_grpc.py", ".min.js", ".min.css", ".js.map", ".css.map", "_generated.go", ".gen.go", "_string.go"} {
-		if strings.HasSuffix(base, end) {
-			return true
-		}
-	}
-	return strings.HasPrefix(base, "zz_generated")
+	dirs := strings.Split(path.Dir(name), "/")
+	fetched := slices.ContainsFunc([]string{"vendor", "node_modules", "third_party"}, func(dir string) bool { return slices.Contains(dirs, dir) })
+	locks := slices.Contains([]string{"go.sum", "go.work.sum", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"}, base)
+	ends := []string{".lock", ".pb.go", ".pb.cc", ".pb.h", "_pb2.py", "_pb2_grpc.py", ".min.js", ".min.css", ".js.map", ".css.map", "_generated.go", ".gen.go", "_string.go"}
+	return fetched || locks || strings.HasPrefix(base, "zz_generated") ||
+		slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(base, end) })
 }
 
 // Named is the diff of one file as part of a diff of several: text may begin with the

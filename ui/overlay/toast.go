@@ -20,15 +20,7 @@ const (
 )
 
 // String is the word that stands before a message.
-func (l Level) String() string {
-	switch l {
-	case Done:
-		return "done"
-	case Error:
-		return "error"
-	}
-	return "info"
-}
+func (l Level) String() string { return [...]string{"info", "done", "error"}[l] }
 
 // Toast is a message that passes.
 type Toast struct {

@@ -1,5 +1,7 @@
 package screen
 
+import "strings"
+
 // State is what something is doing, as far as its sign and role go. Colour
 // never stands alone: draw the glyph and the word.
 type State uint8
@@ -22,56 +24,43 @@ const (
 	States // how many there are
 )
 
+// states are the states that the engine's words stand for.
+var states = func() map[string]State {
+	of := map[string]State{}
+	for state, words := range map[State]string{
+		Idle:      "idle created ready healthy",
+		Working:   "running busy starting working",
+		Queued:    "queued claimed pending scheduled",
+		Waiting:   "open waiting awaiting_approval hitl deferred escalated attention",
+		Paused:    "paused pausing stopping",
+		Blocked:   "blocked",
+		Succeeded: "succeeded approved approve allow ok done completed success read answered",
+		Failure:   "failed denied deny error abort refused",
+		Cancelled: "cancelled void",
+		Offline:   "offline stale interrupted",
+		TimedOut:  "timed_out timeout expired",
+		Stopped:   "stopped",
+	} {
+		for word := range strings.FieldsSeq(words) {
+			of[word] = state
+		}
+	}
+	of["waiting for you"], of["needs you"] = Waiting, Waiting
+	return of
+}()
+
 // StateOf reads a status word of the engine, such as "running" or
 // "timed_out"; an unfamiliar word is Unknown.
-func StateOf(word string) State {
-	switch word {
-	case "idle", "created", "ready", "healthy":
-		return Idle
-	case "running", "busy", "starting", "working":
-		return Working
-	case "queued", "claimed", "pending", "scheduled":
-		return Queued
-	case "open", "waiting", "waiting for you", "needs you", "awaiting_approval", "hitl", "deferred", "escalated", "attention":
-		return Waiting
-	case "paused", "pausing", "stopping":
-		return Paused
-	case "blocked":
-		return Blocked
-	case "succeeded", "approved", "approve", "allow", "ok", "done", "completed", "success", "read", "answered":
-		return Succeeded
-	case "failed", "denied", "deny", "error", "abort", "refused":
-		return Failure
-	case "cancelled", "void":
-		return Cancelled
-	case "offline", "stale", "interrupted":
-		return Offline
-	case "timed_out", "timeout", "expired":
-		return TimedOut
-	case "stopped":
-		return Stopped
-	}
-	return Unknown
+func StateOf(word string) State { return states[word] }
+
+// roles are how states are coloured; what is not in it is Text.
+var roles = map[State]Role{
+	Succeeded: Good, Working: Busy, Waiting: Warn, Paused: Warn, Blocked: Warn, TimedOut: Warn,
+	Failure: Bad, Offline: Bad, Stopped: Danger, Cancelled: Dim, Queued: Dim, Unknown: Dim,
 }
 
 // Role is how the state is coloured.
-func (s State) Role() Role {
-	switch s {
-	case Succeeded:
-		return Good
-	case Working:
-		return Busy
-	case Waiting, Paused, Blocked, TimedOut:
-		return Warn
-	case Failure, Offline:
-		return Bad
-	case Stopped:
-		return Danger
-	case Cancelled, Queued, Unknown:
-		return Dim
-	}
-	return Text
-}
+func (s State) Role() Role { return roles[s] }
 
 // Glyph is the state's sign in a glyph set.
 func (s State) Glyph(g *Glyphs) string {
