@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"swarmdeck/engine"
@@ -14,6 +15,7 @@ import (
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/session"
 	"swarmdeck/engine/skill"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -149,11 +151,9 @@ func (a *applier) tenant(id string) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range all {
-		if t.TenantID == id {
-			a.did("unchanged", "tenant", id, id)
-			return nil
-		}
+	if slices.ContainsFunc(all, func(t swarm.Tenant) bool { return t.TenantID == id }) {
+		a.did("unchanged", "tenant", id, id)
+		return nil
 	}
 	if _, err := a.eng.Swarm.CreateTenant(a.ctx, a.by, id); err != nil {
 		return err
@@ -189,11 +189,9 @@ func (a *applier) skills(file *swarmfile.File) error {
 }
 
 func (a *applier) session(want swarmfile.Session) error {
-	s, found, err := a.liveSession(want.Name)
-	if err != nil {
-		return err
-	}
+	s, found := a.liveSession(want.Name)
 	action := "unchanged"
+	var err error
 	if !found {
 		action = "created"
 		if s, err = a.eng.Swarm.Sessions.Create(a.ctx, a.by, want.Name); err != nil {
@@ -217,24 +215,13 @@ func (a *applier) session(want swarmfile.Session) error {
 }
 
 // liveSession finds the session of this name that is not stopped.
-func (a *applier) liveSession(name string) (session.Session, bool, error) {
-	for _, state := range []session.State{session.Running, session.Paused, session.Created} {
-		for f := (core.Filter{Status: string(state), Size: core.MaxPageSize, Page: 1}); ; f.Page++ {
-			page, err := a.eng.Swarm.Sessions.List(a.ctx, a.by.Tenant, f)
-			if err != nil {
-				return session.Session{}, false, err
-			}
-			for _, s := range page.Items {
-				if s.Name == name {
-					return s, true, nil
-				}
-			}
-			if !page.Info.Next {
-				break
-			}
+func (a *applier) liveSession(name string) (session.Session, bool) {
+	for _, s := range a.eng.Swarm.Sessions.Live(a.by.Tenant) {
+		if s.Name == name {
+			return *s, true
 		}
 	}
-	return session.Session{}, false, nil
+	return session.Session{}, false
 }
 
 func (a *applier) sessionID(name string) string {
@@ -287,10 +274,10 @@ func (a *applier) project(p swarmfile.Project, where func(int, error) error) err
 func (a *applier) reaches(project, agent string, hosts []string) error {
 	for _, host := range hosts {
 		r, err := opening(project, agent, host)
-		var action string
-		if err == nil {
-			_, action, err = a.eng.Egress.Put(a.ctx, a.by, r, 0)
+		if err != nil {
+			return err
 		}
+		_, action, err := a.eng.Egress.Put(a.ctx, a.by, r, 0)
 		if err != nil {
 			return err
 		}

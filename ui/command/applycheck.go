@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,22 +40,23 @@ func (a *applier) check(file *swarmfile.File) error {
 		}
 		for _, where := range g.Egress {
 			_, err := opening("", g.Name, where)
-			p.add(place{at.path + ".egress", g.Lines["egress"], nil}, err)
+			p.add(at.member("egress"), err)
 		}
 		if err := a.known(file, g.Session); err != nil && !p.add(at, err) {
 			return err
 		}
 	}
 	for i, q := range file.Projects {
-		p.add(place{fmt.Sprintf("projects[%d]", i), q.Line, q.Lines}, trees.CheckLines(q.Checks))
-		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckEnv(q.Env))
-		p.add(place{fmt.Sprintf("projects[%d].tree", i), q.Lines["tree"], nil}, trees.CheckSetup(q.Setup))
+		at := place{fmt.Sprintf("projects[%d]", i), q.Line, q.Lines}
+		p.add(at, trees.CheckLines(q.Checks))
+		p.add(at.member("tree"), trees.CheckEnv(q.Env))
+		p.add(at.member("tree"), trees.CheckSetup(q.Setup))
 		for _, where := range q.Egress {
 			_, err := opening(q.Name, "", where)
-			p.add(place{fmt.Sprintf("projects[%d].egress", i), q.Lines["egress"], nil}, err)
+			p.add(at.member("egress"), err)
 		}
 		for j, r := range q.Roles {
-			at := place{fmt.Sprintf("projects[%d].roles[%d]", i, j), r.Line, r.Lines}
+			at := place{fmt.Sprintf("%s.roles[%d]", at.path, j), r.Line, r.Lines}
 			for _, err := range a.eng.Fleet.CheckRole(q.Name, r.Name, r.Template) {
 				p.add(at, err)
 			}
@@ -196,6 +198,9 @@ type place struct {
 	lines swarmfile.Lines
 }
 
+// member is where a member of the object stands.
+func (p place) member(name string) place { return place{p.path + "." + name, p.lines[name], nil} }
+
 // problems collects what is wrong with a file.
 type problems struct {
 	file  string
@@ -204,19 +209,10 @@ type problems struct {
 
 // inTheFile is the file's name for a field of the engine's.
 func inTheFile(field string, at place) string {
-	switch {
-	case field == "message":
-		return "task"
-	case field == "check":
-		return "checks"
-	case field == "cost_usd":
-		return "cost"
-	case field == "wall_s":
-		return "wall"
-	case field == "session" && at.lines["subject"] > 0:
+	if field == "session" && at.lines["subject"] > 0 {
 		return "subject"
 	}
-	return field
+	return cmp.Or(map[string]string{"message": "task", "check": "checks", "cost_usd": "cost", "wall_s": "wall"}[field], field)
 }
 
 // add notes an error about the object at a place; nil is none. It tells

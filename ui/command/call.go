@@ -34,14 +34,8 @@ type call struct {
 	reads  bool        // the command changes nothing
 	looks  bool        // it has the data file to itself all the same
 	least  Role        // that it takes
-	log    Log         // of the engine that it opens
-	active bool        // it needs work to be scheduled meanwhile
-	waits  atomic.Bool // active, for who looks at the line from beside
-	watch  bool        // it goes on with what comes
-	alone  bool        // it needs an engine of this process
-	shared bool        // it is for whatever tenants the engine has
-	slots  int         // of the engine that it opens
-	hasty  bool        // it does without a data file that is in use
+	need   Need        // of the engine that it opens, but for what the line says
+	waits  atomic.Bool // it needs work to be scheduled, for who looks at the line from beside
 	opened Need
 
 	role Role           // of whom --as names, once their key has proved it; "" is the door's
@@ -192,9 +186,9 @@ func (c *call) onlyReads() string {
 // activate asks for an engine that does work while the command runs. Who only
 // reads may follow what the engine does that they came to from elsewhere.
 func (c *call) activate() error {
-	if c.watch = c.watches(); c.watch || !c.idle() {
-		c.active = !c.idle()
-		c.waits.Store(c.active)
+	if c.need.Watch = c.watches(); c.need.Watch || !c.idle() {
+		c.need.Active = !c.idle()
+		c.waits.Store(c.need.Active)
 		return nil
 	}
 	return core.Errorf(core.Denied, "%s: nothing runs with --read-only", commandPath(c.cmd)).With("field", "read-only")
@@ -209,8 +203,9 @@ func (c *call) idle() bool { return c.g.ReadOnly && !c.env.Attached }
 
 // engine opens the engine on first use.
 func (c *call) engine() (*engine.Engine, error) {
-	need := Need{Data: c.g.Data, Tenant: c.wanted(), ReadOnly: c.g.ReadOnly, Active: c.active, Watch: c.watch, Alone: c.alone, Shared: c.shared, Slots: c.slots, NoWait: c.hasty, Log: c.log}
-	if c.reads && !c.looks && !c.active && !need.ReadOnly {
+	need := c.need
+	need.Data, need.Tenant, need.ReadOnly = c.g.Data, c.wanted(), c.g.ReadOnly
+	if c.reads && !c.looks && !need.Active && !need.ReadOnly {
 		// Readers share the file, so open it for reading when it is there. A new
 		// one is empty, which is no answer where proof is asked for.
 		_, err := os.Stat(c.g.Data)
@@ -323,7 +318,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 	case c.g.ReadOnly:
 		return "", core.Errorf(core.NotFound, "there is no tenant yet, and --read-only makes none").With("field", "tenant")
 	}
-	if _, err = c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant, Active: c.active}); err != nil {
+	if _, err = c.open(Need{Data: c.g.Data, Tenant: c.opened.Tenant, Active: c.need.Active}); err != nil {
 		return "", err
 	}
 	by.Tenant = DefaultTenant

@@ -42,7 +42,7 @@ func (c *call) enterCockpit(s Start) error {
 	if c.env.Doors.Cockpit == nil {
 		return usage("command", "a command is missing; try: help")
 	}
-	c.active = !c.idle()
+	c.need.Active = !c.idle()
 	err := c.scope()
 	if err != nil {
 		return err
@@ -73,4 +73,11 @@ func Cockpit(args []string) (Globals, bool) {
 		return Globals{}, false
 	}
 	return t.g, len(t.root.Flags().Args()) == 0 && t.g.Script == ""
+}
+
+// Repeats says whether a line whose engine went away in its middle can be carried out by
+// the next: it shows something and changes nothing.
+func Repeats(args []string) bool {
+	_, cockpit := Cockpit(args)
+	return cockpit || Describe(args).Effect == Reads
 }

@@ -59,7 +59,7 @@ func (t *tree) live(kind, detail string) []Candidate {
 	if t.env.Open == nil {
 		return nil
 	}
-	c := &call{ctx: t.ctx, env: t.env, g: t.g, reads: true, hasty: true}
+	c := &call{ctx: t.ctx, env: t.env, g: t.g, reads: true, need: Need{NoWait: true}}
 	c.g.Data = t.env.dataPath(t.g.Data)
 	if _, err := os.Stat(c.g.Data); err != nil && t.env.Caller.Door == core.DoorCLI {
 		return nil // completing must not create a data file

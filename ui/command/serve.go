@@ -86,15 +86,15 @@ func (t *tree) serve() *cobra.Command {
 			if err := bound.Check(s.Limits); err != nil {
 				return err
 			}
-			if c.log = log; log.File != "" {
-				c.log.File = c.env.path(log.File)
+			if log.File != "" {
+				log.File = c.env.path(log.File)
 			}
 			if c.flags.Changed("slots") {
 				if err := swarm.CheckSlots("slots", slots); err != nil {
 					return err
 				}
 			}
-			c.alone, c.slots, c.shared = true, slots, true
+			c.need = Need{Alone: true, Slots: slots, Shared: true, Log: log}
 			return c.activate()
 		},
 		run: func(c *call, _ []string) (err error) {

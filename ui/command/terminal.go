@@ -51,7 +51,7 @@ func (c *call) screened() bool {
 }
 
 func (c *call) printTerminal(name string) error {
-	c.active = !c.idle()
+	c.need.Active = !c.idle()
 	if err := c.scope(); err != nil {
 		return err
 	}

@@ -53,13 +53,6 @@ func showsCockpit(args []string) bool {
 	return !term.Detect(os.Getenv, true, true, flags.Screen()).Plain
 }
 
-// mayRepeat says whether a command whose engine went away in its middle can be
-// carried out by the next: it shows something and changes nothing.
-func mayRepeat(args []string) bool {
-	_, cockpit := command.Cockpit(args)
-	return cockpit || command.Describe(args).Effect == command.Reads
-}
-
 // errUnknown is what became of a command whose engine went away.
 var errUnknown = errors.New("the engine that carried this out went away: it may have happened or not; look before you repeat it")
 
@@ -85,7 +78,7 @@ func (e *Elsewhere) Run(ctx context.Context, env *command.Env, conn net.Conn, ar
 		return code, false
 	case ctx.Err() != nil:
 		return command.ExitInterrupted, false
-	case gone && (unbegun || mayRepeat(args)):
+	case gone && (unbegun || command.Repeats(args)):
 		if !unbegun && showsCockpit(args) { // whose screen is empty until then
 			fmt.Fprint(env.Stderr, "swarmdeck: the engine of this cockpit went away; the cockpit comes back with the next one (ctrl+c ends)\r\n")
 		}

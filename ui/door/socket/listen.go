@@ -42,7 +42,7 @@ func Listen(o Options) (end func() error) {
 	}
 	own := newOwn(o.Engines)
 	s := serve.New(serve.Options{
-		Split: command.Split, Find: o.Find, Reads: mayRepeat,
+		Split: command.Split, Find: o.Find, Reads: command.Repeats,
 		Run: func(ctx context.Context, t *serve.Session) int {
 			e := env(o, t)
 			if err := own.bind(e, t); err != nil {

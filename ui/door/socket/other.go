@@ -35,7 +35,7 @@ func (o Options) run(ctx context.Context, e *command.Env, t *serve.Session) int 
 	t.Line = core.Join(without(t.Args, "--data"))
 	for end := time.Now().Add(command.OtherPatience); ; {
 		line := *e
-		running, over, stop := line.Following(ctx, !mayRepeat(t.Args))
+		running, over, stop := line.Following(ctx, !command.Repeats(t.Args))
 		code := command.Run(running, &line, t.Args)
 		gone := over()
 		stop()

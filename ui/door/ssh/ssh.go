@@ -211,11 +211,7 @@ func (r *reception) session(ctx context.Context, t *serve.Session) int {
 }
 
 // reads says that a line changes nothing: a cockpit goes on at the next engine.
-func reads(args []string) bool {
-	args = own(args)
-	_, cockpit := command.Cockpit(args)
-	return cockpit || command.Describe(args).Effect == command.Reads
-}
+func reads(args []string) bool { return command.Repeats(own(args)) }
 
 // own is a line without the program's name: it may be the same as for a machine that has
 // the program.
