@@ -3,6 +3,7 @@ package plain
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -220,7 +221,7 @@ func (a *announcer) ended(ctx context.Context) {
 		a.tell(fmt.Sprintf("and %d more subagents failed; type subagent list --state failed", failed-atOnce))
 	}
 	var more []string
-	for _, state := range []string{"succeeded", "failed", "blocked", "timed_out", "cancelled"} {
+	for _, state := range ends {
 		if n := counted[state]; n > 0 {
 			more = append(more, fmt.Sprintf("%d %s", n, state))
 		}
@@ -248,21 +249,14 @@ func (a *announcer) subagent(ctx context.Context, e *audit.Event) {
 
 // over reads the end of a task out of an event.
 func over(e *audit.Event) (id, state string, ok bool) {
-	state, ok = strings.CutPrefix(e.EventType, "task.")
-	if !ok {
-		return "", "", false
-	}
-	switch state {
-	case "succeeded", "failed", "blocked", "timed_out", "cancelled":
-	default:
-		return "", "", false
-	}
 	var p audit.Payload
-	if core.DecodeStored(e.Payload, &p) != nil {
-		return "", "", false
-	}
-	return p.ID, state, true
+	state, ok = strings.CutPrefix(e.EventType, "task.")
+	ok = ok && slices.Contains(ends, state) && core.DecodeStored(e.Payload, &p) == nil
+	return p.ID, state, ok
 }
+
+// ends are the states in which a task is over.
+var ends = []string{"succeeded", "failed", "blocked", "timed_out", "cancelled"}
 
 func (a *announcer) task(ctx context.Context, id, state string) string {
 	text := "task " + id + " ended; state: " + state

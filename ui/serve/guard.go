@@ -124,23 +124,21 @@ func (g *guard) host(from string, now time.Time) *host {
 }
 
 // known gives someone who showed a key that opens something time to prove it.
-func (g *guard) known(ctx ssh.Context) {
-	if c, ok := ctx.Value(pendingKey{}).(*guarded); ok {
-		c.wait(proof)
-	}
-}
+func (g *guard) known(ctx ssh.Context) { pendingOf(ctx).wait(proof) }
 
 // proved gives someone who was let in time for a first session.
-func (g *guard) proved(ctx ssh.Context) {
-	if c, ok := ctx.Value(pendingKey{}).(*guarded); ok {
-		c.wait(g.waits)
-	}
+func (g *guard) proved(ctx ssh.Context) { pendingOf(ctx).wait(g.waits) }
+
+// pendingOf is the connection of a context, nil for one that was not taken.
+func pendingOf(ctx ssh.Context) *guarded {
+	c, _ := ctx.Value(pendingKey{}).(*guarded)
+	return c
 }
 
 // letIn frees the place of one that has begun its first session.
 func (g *guard) letIn(ctx ssh.Context) {
-	c, ok := ctx.Value(pendingKey{}).(*guarded)
-	if !ok {
+	c := pendingOf(ctx)
+	if c == nil {
 		return
 	}
 	g.mu.Lock()
@@ -153,8 +151,8 @@ func (g *guard) letIn(ctx ssh.Context) {
 // hold takes a place among the connections of a key that was proved. That of
 // an engine has one for each session.
 func (g *guard) hold(ctx ssh.Context, key string, peer bool) error {
-	c, ok := ctx.Value(pendingKey{}).(*guarded)
-	if !ok {
+	c := pendingOf(ctx)
+	if c == nil {
 		return nil
 	}
 	g.mu.Lock()
@@ -235,6 +233,9 @@ type guarded struct {
 
 // wait closes the connection unless it gets on within d.
 func (c *guarded) wait(d time.Duration) {
+	if c == nil {
+		return
+	}
 	c.g.mu.Lock()
 	defer c.g.mu.Unlock()
 	if c.waits && !c.closed {
