@@ -177,6 +177,9 @@ func (h *instance) build(ctx context.Context, need command.Need) (*engine.Engine
 	if opt.Slots, err = slotsFrom(need.Slots, os.Getenv); err != nil {
 		return nil, err
 	}
+	if opt.Deadline, err = deadlineFrom(need.Deadline, os.Getenv); err != nil {
+		return nil, err
+	}
 	var values atomic.Pointer[secret.Secrets]
 	log, end, err := logger(need.Log, &values)
 	if err != nil {

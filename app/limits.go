@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 )
 
@@ -16,6 +17,7 @@ const (
 	stuckAfter   = "SWARMDECK_STUCK_AFTER"   // time without an event from which on a busy agent counts as stuck: 10m
 	stuckRepeats = "SWARMDECK_STUCK_REPEATS" // equal calls or messages in a row from which on it does: 5
 	slots        = "SWARMDECK_SLOTS"         // tasks without an agent that run at once: 8
+	deadline     = "SWARMDECK_DEADLINE"      // how long what a run asks waits for an answer: by its risk
 	off          = "off"
 )
 
@@ -30,6 +32,20 @@ func slotsFrom(flag int, getenv func(string) string) (n int, err error) {
 		return 0, core.Invalid(slots, text, "a number, 1-"+strconv.Itoa(swarm.MaxSlots))
 	}
 	return n, swarm.CheckSlots(slots, n)
+}
+
+// deadlineFrom is how long what a run asks waits, as the flag or the environment has it; 0 is
+// by its risk.
+func deadlineFrom(flag time.Duration, getenv func(string) string) (time.Duration, error) {
+	text := getenv(deadline)
+	if flag > 0 || text == "" {
+		return flag, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, core.Invalid(deadline, text, judge.DeadlineAllowed)
+	}
+	return d, judge.CheckDeadline(deadline, d)
 }
 
 // stuckLimits are the fleet's, as the environment has them.

@@ -47,3 +47,16 @@ func TestTheEnvironmentSaysHowManyTasksRunAtOnce(t *testing.T) {
 			"%d %q: %d, %v", c.flag, c.env, got, err)
 	}
 }
+
+func TestTheEnvironmentSaysHowLongWhatARunAsksWaits(t *testing.T) {
+	for _, c := range []struct {
+		flag time.Duration
+		env  string
+		want time.Duration
+		bad  bool
+	}{{0, "", 0, false}, {0, "8h", 8 * time.Hour, false}, {time.Hour, "8h", time.Hour, false}, {0, "soon", 0, true}, {0, "30s", 0, true}, {0, "25h", 0, true}} {
+		got, err := deadlineFrom(c.flag, func(string) string { return c.env })
+		expect.True(t, c.bad == (err != nil) && (c.bad || got == c.want) && (!c.bad || strings.Contains(err.Error(), deadline) && strings.Contains(err.Error(), c.env)),
+			"%s %q: %s, %v", c.flag, c.env, got, err)
+	}
+}

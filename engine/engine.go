@@ -61,6 +61,7 @@ type Options struct {
 	Spill    string                   // directory for outputs past the inline limit
 	Place    place.Place              // where what Base and Spill name lies
 	Slots    int                      // tasks without an agent that run at once; 0 means 8
+	Deadline time.Duration            // of what a living run asks, see judge.Options
 	Stuck    fleet.StuckLimits        // when an agent counts as stuck
 	Policy   []byte                   // rule table; nil means the default
 	Programs judge.Programs           // runs policies that are programs; nil where nothing does
@@ -217,7 +218,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Here); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Here, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Here, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health, Deadline: opt.Deadline}); err != nil {
 		return nil, err
 	}
 	e.Notices = notice.New(notice.Options{

@@ -319,7 +319,7 @@ func TestNothingIsApprovedWhileTheAgentStandsStill(t *testing.T) {
 func TestSilenceDenies(t *testing.T) {
 	w := newWorld(t)
 	w.Close()
-	w.deadlines = map[judge.Risk]time.Duration{judge.Low: time.Second, judge.Medium: time.Second, judge.High: time.Second}
+	w.deadline = time.Second
 	w.Open()
 	w.run()
 	answers := make(chan fleet.ToolAnswer, 1)

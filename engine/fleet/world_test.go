@@ -47,7 +47,7 @@ type world struct {
 	panes     map[string]*pane                  // of agents with a terminal
 	wrap      func(fleet.Runtime) fleet.Runtime // nil: as it is
 	observer  fleet.Observer
-	deadlines map[judge.Risk]time.Duration
+	deadline  time.Duration
 	stuck     fleet.StuckLimits
 	elsewhere func(tenant string) bool
 	over      func(store.Store) store.Store // between the services and the store; nil: nothing
@@ -71,7 +71,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) build(e *enginetest.World) {
 	w.World = e
 	var err error
-	w.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadlines: w.deadlines}))(w.T)
+	w.judge = expect.Of(judge.New(judge.Options{Ledger: w.Ledger, Policy: []byte(rules), Tenants: w.DB.Tenants, Deadline: w.deadline}))(w.T)
 	w.tasks = task.New(task.Options{Ledger: w.Ledger})
 	w.swarm = expect.Of(swarm.New(w.T.Context(), swarm.Options{Store: w.DB, Ledger: w.Ledger, Judge: w.judge, Tasks: w.tasks, Spill: w.Dir}))(w.T)
 	var rt fleet.Runtime = w.rt

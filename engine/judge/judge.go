@@ -51,8 +51,9 @@ func DefaultPolicy() []byte { return []byte(defaultRules + defaultEffects) }
 type Options struct {
 	Ledger *audit.Ledger // without one it can only Evaluate
 	Policy []byte        // rule table (YAML); nil means the embedded default
-	// Deadlines by risk; nil means 30m low, 15m medium, 10m high and critical.
-	Deadlines map[Risk]time.Duration
+	// Deadline is how long what a living run asks waits for an answer where no rule
+	// says; 0 is by risk: 30m low, 15m medium, 10m high and critical.
+	Deadline time.Duration
 	// Evaluation is the longest one evaluation may take before a person is
 	// asked instead; 0 means 2 s. What a rule may compute is bounded by its
 	// cost anyway (some 100 ms), so this only has to outlast a busy machine:
@@ -115,14 +116,10 @@ func New(opt Options) (*Judge, error) {
 		ledger: l, policies: p, standing: rules, decisions: d, health: opt.Health, waits: waits{open: map[[2]string]*waiter{}},
 		deadlines: map[Risk]time.Duration{Low: 30 * time.Minute, Medium: 15 * time.Minute, High: 10 * time.Minute, Critical: 10 * time.Minute},
 	}
-	for risk, left := range opt.Deadlines {
-		if !risk.valid() {
-			return nil, core.Invalid("deadlines", risk, "low, medium, high, critical")
+	if opt.Deadline != 0 {
+		for risk := range a.deadlines {
+			a.deadlines[risk] = opt.Deadline
 		}
-		if left < time.Second || left > maxDefer {
-			return nil, core.Invalid("deadlines."+string(risk), left, "1s-24h")
-		}
-		a.deadlines[risk] = left
 	}
 	shown := &cards{approvals: a, contents: opt.Contents}
 	made := &proposals{ledger: l, policies: p, approvals: a}

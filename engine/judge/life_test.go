@@ -116,6 +116,17 @@ func TestDeadlinesAreByRisk(t *testing.T) {
 	})
 }
 
+// TestADeadlineOfTheEngineIsThatOfAllRisks, but for what a rule says and what holds up nobody.
+func TestADeadlineOfTheEngineIsThatOfAllRisks(t *testing.T) {
+	f := setup(t, func(o *judge.Options) { o.Deadline = 8 * time.Hour })
+	for _, ask := range []judge.Ask{execBy(robot, argv("make")), execBy(robot, rmBuild)} {
+		a := f.opened(ask)
+		expect.Is(t, a.DeadlineAt.Sub(a.CreatedAt), 8*time.Hour)
+	}
+	own := f.opened(execBy(alice, rmBuild))
+	expect.True(t, own.DeadlineAt.IsZero(), "an operator's own task ends at %v", own.DeadlineAt)
+}
+
 // TestWhatHoldsUpNobodyWaitsWithoutEnd: a task of an operator that has not begun, a result, a
 // budget. A rule may give it a deadline all the same.
 func TestWhatHoldsUpNobodyWaitsWithoutEnd(t *testing.T) {

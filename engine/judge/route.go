@@ -52,16 +52,16 @@ func (r *Route) check(asks bool, at func(string) string) error {
 		return core.Invalid(at("quorum"), r.Quorum, fmt.Sprintf("at most as many as the %d approvers; name a group in groups", len(r.Approvers)))
 	}
 	if r.Deadline != "" {
-		if d, err := time.ParseDuration(r.Deadline); err != nil || d < time.Minute || d > maxDefer {
-			return core.Invalid(at("deadline"), r.Deadline, "1m-24h")
+		if d, err := time.ParseDuration(r.Deadline); err != nil || CheckDeadline("", d) != nil {
+			return core.Invalid(at("deadline"), r.Deadline, DeadlineAllowed)
 		}
 	}
 	if len(r.Escalate) > 0 {
 		if len(r.Escalate) != 2 || !goodName(r.Escalate[1]) {
 			return core.Invalid(at("escalate"), r.Escalate, "[after, to]: a time and an operator or group")
 		}
-		if d, err := time.ParseDuration(r.Escalate[0]); err != nil || d < time.Minute || d > maxDefer {
-			return core.Invalid(at("escalate"), r.Escalate[0], "1m-24h")
+		if d, err := time.ParseDuration(r.Escalate[0]); err != nil || CheckDeadline("", d) != nil {
+			return core.Invalid(at("escalate"), r.Escalate[0], DeadlineAllowed)
 		}
 	}
 	if w := r.Window; w != nil {

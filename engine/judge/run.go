@@ -139,6 +139,17 @@ const (
 	maxOpen  = 7 * 24 * time.Hour // from an approval's making to its last deadline
 )
 
+// DeadlineAllowed is what a deadline may be.
+const DeadlineAllowed = "1m-24h"
+
+// CheckDeadline reports one that is out of range.
+func CheckDeadline(field string, d time.Duration) error {
+	if d < time.Minute || d > maxDefer {
+		return core.Invalid(field, d, DeadlineAllowed)
+	}
+	return nil
+}
+
 // Defer hides an open approval for d (1m-24h) and moves its deadline, if it has one, by
 // the same time; that is never more than 7 days after it was asked.
 func (j *answers) Defer(ctx context.Context, by core.Caller, id string, d time.Duration) (Approval, error) {

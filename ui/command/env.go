@@ -98,17 +98,18 @@ type Env struct {
 
 // Need says what a command asks of the engine.
 type Need struct {
-	Data     string // path of the data file, never ""
-	Tenant   string // whose work it is about, as given; "" is any, or none
-	ReadOnly bool   // opens without writing a byte
-	Active   bool   // work must be scheduled while the command runs
-	Watch    bool   // it does with reading a database, if it is told what engines elsewhere commit
-	Alone    bool   // another process that has the data file is not asked to carry it out
-	Shared   bool   // it is for whatever tenants come to this process
-	Slots    int    // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8
-	NoWait   bool   // does not wait for a data file that is in use, unless who has it can be asked
-	Log      Log    // what is logged of the engine; the zero one is nothing
-	Dir      string // where work runs that names no directory; "" is the engine's own choice
+	Data     string        // path of the data file, never ""
+	Tenant   string        // whose work it is about, as given; "" is any, or none
+	ReadOnly bool          // opens without writing a byte
+	Active   bool          // work must be scheduled while the command runs
+	Watch    bool          // it does with reading a database, if it is told what engines elsewhere commit
+	Alone    bool          // another process that has the data file is not asked to carry it out
+	Shared   bool          // it is for whatever tenants come to this process
+	Slots    int           // tasks without an agent that run at once; 0 is SWARMDECK_SLOTS, or 8
+	Deadline time.Duration // of what a run asks; 0 is SWARMDECK_DEADLINE, or by its risk
+	NoWait   bool          // does not wait for a data file that is in use, unless who has it can be asked
+	Log      Log           // what is logged of the engine; the zero one is nothing
+	Dir      string        // where work runs that names no directory; "" is the engine's own choice
 }
 
 // OtherPatience is how long a line waits for the engine that has its tenant: one that

@@ -10,6 +10,7 @@ import (
 
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/swarm"
 	"swarmdeck/ui/serve"
 )
@@ -30,6 +31,7 @@ func (t *tree) serve() *cobra.Command {
 	var s Serve
 	var log Log
 	var slots int
+	var deadline time.Duration
 	return t.command(spec{
 		stays: true, use: "serve", short: "Run the engine without a screen, for others to attach to", effect: Writes, role: Admin, ownScope: true,
 		long: "Run the engine without a screen until it is interrupted. Commands and cockpits of this user attach to it by themselves.\n" +
@@ -45,6 +47,7 @@ func (t *tree) serve() *cobra.Command {
 			f.StringVar(&s.Metrics, "metrics", "", "serve figures for Prometheus at `ADDR`/metrics, and the probes /livez and /readyz; without a host on this machine only")
 			f.StringVar(&s.Bearer, "metrics-token", "", "`FILE` of the bearer token that figures are read with, for --metrics; without it whoever reaches ADDR reads them")
 			f.IntVar(&slots, "slots", 0, "run at most `N` tasks at once that go to no agent, of tenants without slots of their own (default SWARMDECK_SLOTS, or 8)")
+			f.DurationVar(&deadline, "deadline", 0, "deny what a running agent asks when nobody answers within `DURATION` (default SWARMDECK_DEADLINE, or 30m, 15m or 10m by its risk)")
 			f.IntVar(&s.Limits.Sessions, "max-sessions", 256, "of all operators at once over SSH; one more exits with 75")
 			f.IntVar(&s.Limits.PerKey, "max-sessions-per-key", 32, "of one key at once, so that nobody keeps the others out; it may have 8 connections more")
 			f.IntVar(&s.Limits.PerAddress, "max-connections-per-address", 128, "at once; those behind one gateway share them")
@@ -94,7 +97,12 @@ func (t *tree) serve() *cobra.Command {
 					return err
 				}
 			}
-			c.need = Need{Alone: true, Slots: slots, Shared: true, Log: log}
+			if c.flags.Changed("deadline") {
+				if err := judge.CheckDeadline("deadline", deadline); err != nil {
+					return err
+				}
+			}
+			c.need = Need{Alone: true, Slots: slots, Deadline: deadline, Shared: true, Log: log}
 			return c.activate()
 		},
 		run: func(c *call, _ []string) (err error) {
