@@ -200,9 +200,7 @@ func (e *Engine) handFailures(ctx context.Context, h *Handover) error {
 
 func (e *Engine) handRunning(ctx context.Context, h *Handover) error {
 	page, err := e.Tasks.List(ctx, h.TenantID, core.Filter{Status: string(task.Running), Size: mostListed})
-	if h.Running = page.Items; h.Running == nil {
-		h.Running = []task.Task{}
-	}
+	h.Running = page.Items
 	if page.Info.Next {
 		h.Cut = append(h.Cut, "running")
 	}

@@ -73,10 +73,7 @@ func (o *observing) wrote(ctx context.Context, begins, ends string, also ...stri
 		_ = o.run.Said(ctx, dag.ListFiles, dag.RoleTool, why)
 	}
 	_ = o.run.Changed(ctx, slices.Concat(o.acting, also), changed, more)
-	paths := make([]string, 0, len(changed))
-	for _, f := range changed {
-		paths = append(paths, f.Path)
-	}
+	paths := core.Map(changed, func(f dag.File) string { return f.Path })
 	overlap, looked, err := o.e.Trees.Wrote(ctx, o.tenant, o.agent, paths)
 	if looked {
 		o.e.overlap(o.tenant, o.agent, overlap)

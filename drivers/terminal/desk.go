@@ -69,10 +69,7 @@ func masked(pic *terminal.Screen, mask *secret.Mask) {
 	if mask == nil {
 		return
 	}
-	texts := make([]string, len(pic.Lines))
-	for i, l := range pic.Lines {
-		texts[i] = l.Text()
-	}
+	texts := core.Map(pic.Lines, func(l terminal.Line) string { return l.Text() })
 	put := func(i int, text string) {
 		text = core.ClipTo(text, pic.Cols)
 		pic.Lines[i] = terminal.Line{{Text: text, Cells: len(text)}}

@@ -81,10 +81,7 @@ func (v *verifier) chain(tx store.Tx) error {
 			v.content(size, data, true)
 		} else {
 			nodes := cover(v.edge.size, size)
-			at := make([]int64, len(nodes))
-			for i, n := range nodes {
-				at[i] = n.index()
-			}
+			at := core.Map(nodes, func(n node) int64 { return n.index() })
 			var hashes []tlog.Hash
 			if hashes, bad = (storedHashes{tx}).ReadHashes(at); bad != nil {
 				return

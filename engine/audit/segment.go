@@ -106,15 +106,9 @@ func (l *Ledger) ExportSegment(ctx context.Context, tenant string, from, upto ui
 }
 
 func hashesOf(tx store.Tx, nodes []node) ([]string, error) {
-	at := make([]int64, len(nodes))
-	for i, n := range nodes {
-		at[i] = n.index()
-	}
+	at := core.Map(nodes, func(n node) int64 { return n.index() })
 	hashes, err := storedHashes{tx}.ReadHashes(at)
-	text := make([]string, len(hashes))
-	for i, h := range hashes {
-		text[i] = h.String()
-	}
+	text := core.Map(hashes, func(h tlog.Hash) string { return h.String() })
 	return text, err
 }
 

@@ -233,10 +233,7 @@ func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int)
 
 // values are messages with what became of them.
 func (b *Bus) values(ctx context.Context, tenant string, found []*Message, seq uint64) ([]Message, uint64, error) {
-	out := make([]Message, len(found))
-	for i, m := range found {
-		out[i] = *m
-	}
+	out := core.Map(found, func(m *Message) Message { return *m })
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return decorateAll(tx, out) })
 	return out, seq, explain("read what became of messages", err)
 }

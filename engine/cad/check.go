@@ -200,11 +200,7 @@ func firstText(s string) string {
 }
 
 func namesOf[T any, S ~string](list []T, name func(T) S) []string {
-	names := make([]string, len(list))
-	for i, v := range list {
-		names[i] = string(name(v))
-	}
-	return names
+	return core.Map(list, func(v T) string { return string(name(v)) })
 }
 
 // oneOf reports a filter that names none of what there is; "" names all.

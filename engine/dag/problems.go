@@ -56,10 +56,7 @@ func (f *problems) err() error {
 	if len(f.all) == 0 {
 		return nil
 	}
-	lines := make([]string, len(f.all))
-	for i, p := range f.all {
-		lines[i] = p.Field + ": " + p.Message
-	}
+	lines := core.Map(f.all, func(p problem) string { return p.Field + ": " + p.Message })
 	if f.more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more", f.more))
 	}
@@ -138,10 +135,7 @@ func maybe[T ~string](f *problems, field string, value T, allowed ...T) {
 }
 
 func words[T ~string](all []T) string {
-	texts := make([]string, len(all))
-	for i, w := range all {
-		texts[i] = string(w)
-	}
+	texts := core.Map(all, func(w T) string { return string(w) })
 	return strings.Join(texts, ", ")
 }
 

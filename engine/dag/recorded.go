@@ -128,10 +128,7 @@ func (d *DAG) FindNode(ctx context.Context, tenant, name string) (NodeRef, error
 		return found[0], nil
 	}
 	if len(found) > 1 {
-		names := make([]string, len(found))
-		for i, ref := range found {
-			names[i] = ref.String()
-		}
+		names := core.Map(found, func(ref NodeRef) string { return ref.String() })
 		return NodeRef{}, core.Errorf(core.Conflict, "node: %q names more than one: %s", core.Clip(name), strings.Join(names, ", ")).With("field", "node")
 	}
 	id, err := d.Find(ctx, tenant, name)

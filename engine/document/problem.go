@@ -43,10 +43,7 @@ func Err(problems []Problem) error {
 		return nil
 	}
 	Sort(problems)
-	lines := make([]string, len(problems))
-	for i, p := range problems {
-		lines[i] = p.String()
-	}
+	lines := core.Map(problems, func(p Problem) string { return p.String() })
 	return core.Errorf(core.InvalidInput, "%s", strings.Join(lines, "\n")).
 		With("field", problems[0].Field).With("problems", problems)
 }

@@ -3,6 +3,8 @@ package egress
 import (
 	"net/netip"
 	"sync"
+
+	"swarmdeck/engine/core"
 )
 
 // closedRange is one kind of address.
@@ -30,11 +32,7 @@ var closed = sync.OnceValue(func() []closedRange {
 })
 
 func prefixes(texts ...string) []netip.Prefix {
-	all := make([]netip.Prefix, len(texts))
-	for i, t := range texts {
-		all[i] = netip.MustParsePrefix(t)
-	}
-	return all
+	return core.Map(texts, netip.MustParsePrefix)
 }
 
 // Closed says why no connection goes to an address unless a rule names it:

@@ -256,9 +256,5 @@ func (f *roster) Elsewhere(tenant, name string) bool {
 // All lists the names of a tenant's agents, in order.
 func (f *roster) All(tenant string) []string {
 	members := f.members(tenant)
-	names := make([]string, len(members))
-	for i, m := range members {
-		names[i] = m.name
-	}
-	return names
+	return core.Map(members, func(m *member) string { return m.name })
 }

@@ -133,11 +133,7 @@ func (f *roster) shown(m *member, kept func() bool) *Agent {
 // must not be modified.
 func (f *roster) Live(tenant string) []*Agent {
 	members, kept := f.members(tenant), f.kept(tenant)
-	out := make([]*Agent, len(members))
-	for i, m := range members {
-		out[i] = f.shown(m, kept)
-	}
-	return out
+	return core.Map(members, func(m *member) *Agent { return f.shown(m, kept) })
 }
 
 // Agents lists the agents, newest first. f.Status is one of the model's five,

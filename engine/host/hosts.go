@@ -239,10 +239,7 @@ func (s *Hosts) link(tenant, name string) Link {
 // List lists a tenant's hosts by name.
 func (s *Hosts) List(ctx context.Context, tenant string) ([]Status, error) {
 	found, err := s.kind.List(ctx, tenant)
-	all := make([]Status, 0, len(found))
-	for _, h := range found {
-		all = append(all, s.status(*h))
-	}
+	all := core.Map(found, func(h *Host) Status { return s.status(*h) })
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
 	return all, err
 }

@@ -185,11 +185,7 @@ type Consent struct {
 
 // Consenting are the names of those who have approved so far.
 func (a *Approval) Consenting() []string {
-	names := make([]string, len(a.Consents))
-	for i, c := range a.Consents {
-		names[i] = c.By
-	}
-	return names
+	return core.Map(a.Consents, func(c Consent) string { return c.By })
 }
 
 // People knows the operators of tenants, by what is in memory: it is asked within

@@ -228,10 +228,7 @@ func (r *ruleFile) check() error {
 }
 
 func list[T ~string](of []T) string {
-	parts := make([]string, len(of))
-	for i, v := range of {
-		parts[i] = string(v)
-	}
+	parts := core.Map(of, func(v T) string { return string(v) })
 	return strings.Join(parts, ", ")
 }
 

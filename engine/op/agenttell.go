@@ -62,10 +62,7 @@ func agentQueue() *Op {
 		if err != nil {
 			return none, err
 		}
-		all := make([]fleet.Message, len(queue))
-		for i, m := range queue {
-			all[i] = *m
-		}
+		all := core.Map(queue, func(m *fleet.Message) fleet.Message { return *m })
 		return core.Pick(all, nil, f, func(m fleet.Message) core.Traits {
 			return core.Traits{Agent: m.Agent, At: m.CreatedAt, Text: m.Text + " " + m.URI}
 		})

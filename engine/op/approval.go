@@ -137,10 +137,7 @@ func (c *Call) answer(ctx context.Context, ids []string, a *judge.Answer) (done 
 		return nil, failed[0]
 	}
 	first := core.AsError(failed[0])
-	text := make([]string, len(failed))
-	for i, err := range failed {
-		text[i] = err.Error()
-	}
+	text := core.Map(failed, func(err error) string { return err.Error() })
 	return done, &Failed{core.Errorf(first.Code, "%d of %d were not answered: %s", len(failed), len(ids), strings.Join(text, "; "))}
 }
 

@@ -68,10 +68,7 @@ func (c *Call) watch(ctx context.Context, t task.Task) (task.Task, error) {
 		}
 		return t.Status.Terminal(), err
 	}, func(lines ...task.LogLine) error {
-		out := make([]Line, len(lines))
-		for i, l := range lines {
-			out[i] = Line{l.Message, l.Level != "INFO" && l.Level != "DEBUG"}
-		}
+		out := core.Map(lines, func(l task.LogLine) Line { return Line{l.Message, l.Level != "INFO" && l.Level != "DEBUG"} })
 		if !c.Brief || len(out) == 0 {
 			return nil
 		}

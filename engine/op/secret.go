@@ -37,11 +37,7 @@ type UsedSecret struct {
 
 func (c *Call) used(all ...secret.Secret) []UsedSecret {
 	uses := c.SecretUses(c.By.Tenant)
-	out := make([]UsedSecret, len(all))
-	for i, s := range all {
-		out[i] = UsedSecret{s, uses[s.Name]}
-	}
-	return out
+	return core.Map(all, func(s secret.Secret) UsedSecret { return UsedSecret{s, uses[s.Name]} })
 }
 
 func secretSet() *Op {

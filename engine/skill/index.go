@@ -102,10 +102,7 @@ func (x *index) resolve(ref string) (*Skill, error) {
 	}
 	missing := core.Missing("skill", ref)
 	if have := x.skills[name]; ver != "" && len(have) > 0 {
-		versions := make([]string, len(have))
-		for i, s := range have {
-			versions[i] = s.Version
-		}
+		versions := core.Map(have, func(s *Skill) string { return s.Version })
 		missing.Message += "; versions of it: " + core.ClipTo(strings.Join(versions, ", "), 200)
 		return nil, missing.With("allowed", versions)
 	}

@@ -143,11 +143,7 @@ func (r *registry) plan(tenant string, read []origin, unloaded map[string]string
 }
 
 func skillsOf(held []*Definition) []*Skill {
-	all := make([]*Skill, len(held))
-	for i, d := range held {
-		all[i] = &d.skill
-	}
-	return all
+	return core.Map(held, func(d *Definition) *Skill { return &d.skill })
 }
 
 func refused(held []*Definition) bool {
@@ -349,10 +345,7 @@ func (r *registry) Unload(ctx context.Context, by core.Caller, ref string) ([]Ch
 		return nil, core.Errorf(core.Conflict, "skill %s: it is part of the program and can't be unloaded", ref).With("field", "skill").With("value", ref)
 	}
 	if users := x.needing(gone); len(users) > 0 {
-		names := make([]string, len(users))
-		for i, u := range users {
-			names[i] = u.Ref()
-		}
+		names := core.Map(users, func(u *Skill) string { return u.Ref() })
 		return nil, core.Errorf(core.Conflict, "skill %s: it is needed by %s; unload that first", ref, core.ClipTo(strings.Join(names, ", "), 300)).
 			With("field", "skill").With("value", ref).With("needed_by", names)
 	}

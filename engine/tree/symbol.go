@@ -121,10 +121,7 @@ func (s *scope) line(text string) (in string, blank bool) {
 	if len(s.open) == 0 {
 		return "", false
 	}
-	names := make([]string, len(s.open))
-	for i, o := range s.open {
-		names[i] = o.name
-	}
+	names := core.Map(s.open, func(o symbol) string { return o.name })
 	in = strings.TrimSpace(s.open[len(s.open)-1].word + " " + strings.Join(names, "."))
 	return in[:min(len(in), maxSymbol)], false
 }

@@ -269,9 +269,6 @@ func (c *call) listEntities(p listEntities) (any, error) {
 		return nil, err
 	}
 	page, total := c.ws.Entities(model.Filter{Type: model.EntityType(p.EntityType), Limit: limit, Offset: p.Offset})
-	if page == nil {
-		page = []model.Entity{}
-	}
 	return map[string]any{"entities": page, "total_count": total}, nil
 }
 

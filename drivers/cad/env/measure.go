@@ -6,6 +6,7 @@ import (
 
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
+	"swarmdeck/engine/core"
 )
 
 type measureMass struct {
@@ -139,10 +140,7 @@ func (c *call) interference(p some) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	boxes := make([]mesh.Box, len(all))
-	for i, e := range all {
-		boxes[i] = mesh.Box(measured(e).Bounds)
-	}
+	boxes := core.Map(all, func(e model.Entity) mesh.Box { return mesh.Box(measured(e).Bounds) })
 	found, checked := []pair{}, 0
 	for i, a := range all {
 		c.stage.at(100*float64(i)/float64(len(all)), "comparing solids")

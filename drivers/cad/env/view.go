@@ -56,9 +56,6 @@ func (c *call) viewMesh(p viewMesh) (any, error) {
 			return nil, Refuse(OperationInvalid, "entity_ids", len(all), fmt.Sprintf("these solids have more than %d triangles", maxViewed), "name fewer solids, or give a coarser deflection")
 		}
 		one := view{EntityID: e.ID, Vertices: m.Vertices, Triangles: m.Triangles, Faces: m.Faces, Tolerance: kept}
-		if one.Faces == nil {
-			one.Faces = []uint32{}
-		}
 		list = append(list, one)
 	}
 	return map[string]any{"solids": list, "triangle_count": triangles, "workspace_id": c.ws.Record().ID}, nil

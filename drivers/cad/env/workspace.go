@@ -22,9 +22,6 @@ type state struct {
 
 func (c *call) stateOf(w *model.Workspace) state {
 	s := state{Record: w.Record(), Entities: map[model.EntityType]int{}, Count: w.Len(), Seq: w.Seq(), Conflicts: w.Conflicts()}
-	if s.Conflicts == nil {
-		s.Conflicts = []model.Conflict{}
-	}
 	for e := range w.All() {
 		s.Entities[e.Type]++
 		if e.Type == model.Solid {
@@ -143,9 +140,6 @@ func (c *call) diff(p between) (any, error) {
 		return nil, err
 	}
 	list := model.Diff(target, source)
-	if list == nil {
-		list = []model.Difference{}
-	}
 	return map[string]any{"source_workspace_id": p.From, "target_workspace_id": p.To, "differences": list, "total_count": len(list)}, nil
 }
 

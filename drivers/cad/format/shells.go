@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/core"
 )
 
 // body is a connected solid: its outer shell and the shells of the voids in it,
@@ -30,10 +31,7 @@ func bodies(ctx context.Context, m *mesh.Mesh) ([]body, error) {
 	if len(voids) == 0 {
 		return out, nil
 	}
-	boxes := make([]mesh.Box, len(out))
-	for i, b := range out {
-		boxes[i] = around(m, b.outer)
-	}
+	boxes := core.Map(out, func(b body) mesh.Box { return around(m, b.outer) })
 	for _, void := range voids {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -1,6 +1,9 @@
 package format
 
-import "swarmdeck/engine/cad/mesh"
+import (
+	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/core"
+)
 
 // stepGeometry writes the solids of one part; points, vertices and edges are
 // written once and shared.
@@ -26,10 +29,7 @@ func (g *stepGeometry) solid(name string, s stepSolid) int {
 }
 
 func (g *stepGeometry) shell(all []face) int {
-	ids := make([]int, len(all))
-	for i, f := range all {
-		ids[i] = g.face(f)
-	}
+	ids := core.Map(all, g.face)
 	return g.add("CLOSED_SHELL('',(%s))", references(ids))
 }
 

@@ -3,6 +3,8 @@ package sketch
 import (
 	"context"
 	"slices"
+
+	"swarmdeck/engine/core"
 )
 
 // system is a set of equations over n variables, without units.
@@ -104,10 +106,7 @@ type workspace struct {
 }
 
 func (s *system) workspace() *workspace {
-	ties := make([][]int, len(s.equations))
-	for i, e := range s.equations {
-		ties[i] = e.variables
-	}
+	ties := core.Map(s.equations, func(e equation) []int { return e.variables })
 	w := &workspace{system: s, position: near(s.n, ties), gradient: make([]float64, s.n), step: make([]float64, s.n)}
 	for i, t := range ties {
 		ties[i] = make([]int, len(t))

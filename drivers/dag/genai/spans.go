@@ -207,11 +207,7 @@ func (v value) json() any {
 	case v.Double != nil:
 		return *v.Double
 	case v.Array != nil:
-		all := make([]any, len(v.Array.Values))
-		for i, one := range v.Array.Values {
-			all[i] = one.json()
-		}
-		return all
+		return core.Map(v.Array.Values, func(one value) any { return one.json() })
 	case v.List != nil:
 		all := map[string]any{}
 		for _, one := range v.List.Values {

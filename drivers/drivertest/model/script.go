@@ -30,11 +30,7 @@ func (o object) text(key string) string {
 
 func (o object) list(key string) []object {
 	items, _ := o[key].([]any)
-	out := make([]object, 0, len(items))
-	for _, i := range items {
-		out = append(out, asObject(i))
-	}
-	return out
+	return core.Map(items, asObject)
 }
 
 // plain joins the texts of a content that is a string or a list of parts, each on lines of

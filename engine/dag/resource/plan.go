@@ -67,10 +67,7 @@ func (p *Part) makes() bool {
 func (p *Part) choose(c Choice, from, to string) error {
 	field := "plan." + p.Resource.ID
 	if !slices.Contains(p.Allowed, c.Mode) {
-		words := make([]string, len(p.Allowed))
-		for i, m := range p.Allowed {
-			words[i] = string(m)
-		}
+		words := core.Map(p.Allowed, func(m dag.Plan) string { return string(m) })
 		allowed := strings.Join(words, ", ")
 		if why := p.Why[c.Mode]; why != "" {
 			allowed += fmt.Sprintf(" (%s)", why)
@@ -108,10 +105,7 @@ func apply(parts []Part, plan map[string]Choice, from, to string) error {
 	for _, name := range slices.Sorted(maps.Keys(plan)) {
 		i := slices.IndexFunc(parts, func(p Part) bool { return p.Resource.ID == name || p.Resource.Name == name })
 		if i < 0 {
-			ids := make([]string, len(parts))
-			for i, p := range parts {
-				ids[i] = p.Resource.ID
-			}
+			ids := core.Map(parts, func(p Part) string { return p.Resource.ID })
 			return core.Invalid("plan", name, "a resource that the agent had at the event: "+cmp.Or(strings.Join(ids, ", "), "it had none"))
 		}
 		if err := parts[i].choose(plan[name], from, to); err != nil {

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"swarmdeck/engine/core"
 )
 
 // Bounds of one command line.
@@ -61,10 +63,7 @@ func Find(tree fs.FS, line Line) []File {
 	if len(line.Argv) == 0 {
 		return nil
 	}
-	words := make([]word, len(line.Argv))
-	for i, w := range line.Argv {
-		words[i] = word{text: w, known: true}
-	}
+	words := core.Map(line.Argv, func(w string) word { return word{text: w, known: true} })
 	if line.Program != "" {
 		f.look(line.Program, true)
 	}
