@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/view"
 )
 
@@ -104,10 +105,7 @@ func (w *world) troubled(tenant string) {
 // ringAll rings every bell; the caller holds mu.
 func (w *world) ringAll() {
 	for bell := range w.bells {
-		select {
-		case bell <- struct{}{}:
-		default:
-		}
+		loop.Ring(bell)
 	}
 }
 

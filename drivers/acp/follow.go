@@ -216,15 +216,7 @@ func (t *turn) lost(end stopped) bool {
 // dies reports whether the program has died, or does so soon after a word that may be its
 // child's.
 func (pe *peer) dies(patience time.Duration) bool {
-	if pe.dying() {
-		return true
-	}
-	select {
-	case <-pe.proc.Done():
-		return true
-	case <-time.After(patience):
-		return pe.dying()
-	}
+	return pe.dying() || core.Within(pe.proc.Done(), patience) || pe.dying()
 }
 
 // dying reports a program that has died and may not be told to have yet.

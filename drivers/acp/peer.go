@@ -105,21 +105,12 @@ func (pe *peer) run() {
 	select {
 	case <-pe.proc.Done():
 	case <-pe.conn.Done(): // a process that can't be talked to is of no use
-		select {
-		case <-pe.proc.Done(): // its streams ended with it
-		case <-time.After(exitPatience):
-		}
+		core.Within(pe.proc.Done(), exitPatience) // its streams ended with it
 		pe.end("", cell.Grace{Interrupt: -1})
 	}
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
+	core.Within(drained, drainPatience)
 	pe.stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
+	core.Within(drained, drainPatience)
 	pe.out.Close()
 	pe.proc.CloseIO()
 	pe.exit = pe.proc.Exit()
@@ -202,12 +193,10 @@ func (pe *peer) blame(err error) error {
 	if why == notOne {
 		return errors.New(why)
 	}
-	select {
-	case <-pe.proc.Done():
+	if core.Within(pe.proc.Done(), exitPatience) {
 		return died(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe()))
-	case <-time.After(exitPatience):
-		return err
 	}
+	return err
 }
 
 // end stops the process for a reason of ours; the first one counts.

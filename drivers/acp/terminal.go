@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -188,10 +187,7 @@ func (term *terminal) follow() {
 	}()
 	<-term.proc.Done()
 	for range 2 { // what it left behind may hold a pipe
-		select {
-		case <-drained:
-		case <-time.After(drainPatience):
-		}
+		core.Within(drained, drainPatience)
 		_ = term.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	}
 	term.proc.CloseIO()

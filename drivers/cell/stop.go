@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -59,21 +61,13 @@ func (p *Process) Stop(g Grace) error {
 	p.mu.Unlock()
 	if g.Interrupt > 0 && !p.Ended() {
 		p.Interrupt(syscall.SIGINT)
-		wait(p.done, g.Interrupt)
+		core.Within(p.done, g.Interrupt)
 	}
 	if g.Terminate > 0 && !p.isGone() {
 		p.tell(wish{Kind: wishAll, Signal: unix.SIGTERM})
-		wait(p.gone, g.Terminate)
+		core.Within(p.gone, g.Terminate)
 	}
 	return p.kill()
-}
-
-// wait waits for an end, at most for d.
-func wait(end <-chan struct{}, d time.Duration) {
-	select {
-	case <-end:
-	case <-time.After(d):
-	}
 }
 
 func (p *Process) isGone() bool {
@@ -96,11 +90,11 @@ func (p *Process) kill() error {
 	if p.spaces {
 		p.signalInit(unix.SIGKILL)
 	}
-	wait(p.gone, killPatience/2)
+	core.Within(p.gone, killPatience/2)
 	if !p.isGone() {
 		signalAll(p.left(), unix.SIGKILL)
 		p.signalInit(unix.SIGKILL)
-		wait(p.gone, killPatience/2)
+		core.Within(p.gone, killPatience/2)
 	}
 	if p.isGone() {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/loop"
 )
 
 // agent is one open agent. One goroutine, run, drives its workspace to where
@@ -80,20 +81,8 @@ func (a *agent) start(ctx context.Context) {
 	}
 }
 
-func (a *agent) poke() {
-	select {
-	case a.bell <- struct{}{}:
-	default:
-	}
-}
-
 // stir is what the deployment's own stream calls.
-func (a *agent) stir() {
-	select {
-	case a.nudge <- struct{}{}:
-	default:
-	}
-}
+func (a *agent) stir() { loop.Ring(a.nudge) }
 
 // change does something to the state, reports what follows and wakes all.
 func (a *agent) change(do func()) {
@@ -103,11 +92,8 @@ func (a *agent) change(do func()) {
 	close(a.moved)
 	a.moved = make(chan struct{})
 	a.mu.Unlock()
-	a.poke()
-	select {
-	case a.ring <- struct{}{}:
-	default:
-	}
+	loop.Ring(a.bell)
+	loop.Ring(a.ring)
 }
 
 // await returns when ok holds, false when ctx ended first. ok is called with

@@ -128,12 +128,8 @@ func (t *transport) wait(ctx context.Context) error {
 		return core.Errorf(core.Unavailable, "the server's rate limit is reached; it takes requests again in %v", left.Round(time.Second)).
 			With("retry_after_s", int(left.Seconds()+1))
 	}
-	select {
-	case <-time.After(left):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	core.Within(ctx.Done(), left)
+	return ctx.Err()
 }
 
 func (t *transport) postpone(d time.Duration) {

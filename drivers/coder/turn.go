@@ -143,9 +143,7 @@ func (t *turn) begin() error {
 		return err
 	}
 	if t.takenUp = t.find(old); !t.takenUp && t.wasGiven() != nil { // it may be under way still
-		select {
-		case <-time.After(sentLate):
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), sentLate) {
 			return ctx.Err()
 		}
 		if old, err = t.b.log(ctx, t.ws); err != nil {

@@ -129,10 +129,7 @@ func (c *command) follow(ctx context.Context, stdout, stderr io.Writer) (f fate)
 	}
 	// Nothing is left to write: what is in the pipes is all there will be.
 	// Only a process that not even SIGKILL could end may keep one open.
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
+	core.Within(drained, drainPatience)
 	c.proc.CloseIO()
 	<-drained
 	return f

@@ -3,11 +3,11 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/yamux"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
 )
 
@@ -17,9 +17,7 @@ func (p *Pool) Clear(ctx context.Context, h host.Host) error {
 	err := l.clear(ctx)
 	for rest := firstRest; err != nil && ctx.Err() == nil; rest = min(2*rest, longRest) {
 		l.set(host.Refused, wire.Text(err.Error(), maxReason))
-		select {
-		case <-ctx.Done():
-		case <-time.After(rest):
+		if !core.Within(ctx.Done(), rest) {
 			err = l.clear(ctx)
 		}
 	}

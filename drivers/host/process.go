@@ -19,6 +19,7 @@ import (
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/terminal"
 )
 
@@ -151,12 +152,7 @@ func (p *Process) put(i wire.Item) uint64 {
 	return i.Seq
 }
 
-func (p *Process) ring() {
-	select {
-	case p.bell <- struct{}{}:
-	default:
-	}
-}
+func (p *Process) ring() { loop.Ring(p.bell) }
 
 // lose declares it over: nothing of it can be heard any more.
 func (p *Process) lose(why string) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 )
 
@@ -32,13 +33,7 @@ func (r *Run) Stop(g cell.Grace) error {
 // Finish ends what a process that has ended has left running. What was written is read
 // for a while before and after it; drained is closed when there is no more.
 func (r *Run) Finish(drained <-chan struct{}, patience, grace time.Duration) {
-	wait := func() {
-		select {
-		case <-drained:
-		case <-time.After(patience):
-		}
-	}
-	wait()
+	core.Within(drained, patience)
 	_ = r.Stop(cell.Grace{Interrupt: -1, Terminate: grace})
-	wait()
+	core.Within(drained, patience)
 }

@@ -145,10 +145,7 @@ func passCalls(ctx context.Context, from, to mcp.Connection, calls *underway) (e
 				refuse(err.Error())
 			}
 		})
-		select {
-		case <-sent:
-		case <-time.After(headStart):
-		}
+		core.Within(sent, headStart)
 	}
 }
 

@@ -78,10 +78,7 @@ func (s *Server) offerPolicy(server *mcp.Server, tenant string) {
 				rules = now
 				s.updated(server, rulesURI)
 			}
-			select {
-			case <-time.After(lookEvery):
-			case <-s.ctx.Done():
-			}
+			core.Within(s.ctx.Done(), lookEvery)
 		}
 	})
 }

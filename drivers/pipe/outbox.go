@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 
+	"swarmdeck/engine/loop"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -60,12 +62,7 @@ func (o *Outbox) Send(data []byte) error {
 	return nil
 }
 
-func (o *Outbox) ring() {
-	select {
-	case o.bell <- struct{}{}:
-	default:
-	}
-}
+func (o *Outbox) ring() { loop.Ring(o.bell) }
 
 // Run writes until Close.
 func (o *Outbox) Run() {

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/terminal/emulator"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/terminal"
 )
 
@@ -63,12 +64,7 @@ func newSession(a *agent, run *keeper.Run, from uint64) *session {
 	return s
 }
 
-func (s *session) ring() {
-	select {
-	case s.bell <- struct{}{}:
-	default:
-	}
-}
+func (s *session) ring() { loop.Ring(s.bell) }
 
 func (s *session) run() {
 	var wg sync.WaitGroup

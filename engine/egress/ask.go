@@ -147,10 +147,7 @@ func (s *Service) pursue(life context.Context, r *run, about topic, q *question,
 		r.asked++
 		s.mu.Unlock()
 		if about.alone == (Request{}) {
-			select {
-			case <-time.After(moment):
-			case <-ctx.Done():
-			}
+			core.Within(ctx.Done(), moment)
 		}
 		said = s.put(ctx, cancel, from, src, named)
 		cancel(nil)

@@ -160,12 +160,8 @@ const (
 // rest waits before the next try, longer each time.
 func rest(ctx context.Context, multiplier float64, n int) error {
 	d := min(mostPause, time.Duration(float64(firstPause)*math.Pow(multiplier, float64(n))))
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	core.Within(ctx.Done(), d)
+	return context.Cause(ctx)
 }
 
 // accept checks a result and ends the execution with it, all on disk when it

@@ -72,7 +72,7 @@ func (r *run) leaf(ctx context.Context, k *Skill, e *Execution, n int) (core.Raw
 		late = context.Cause(ctx)
 		_ = guarded(func() error { w.Cancel(late.Error()); return nil })
 		again := n < k.MaxRetries && context.Cause(r.ctx) == nil
-		if !doneWithin(w, leaveTime) && (!again || !doneWithin(w, clearTime)) {
+		if !core.Within(w.Done(), leaveTime) && (!again || !core.Within(w.Done(), clearTime)) {
 			return nil, errors.Join(late, &stuck{w})
 		}
 	}
@@ -104,15 +104,6 @@ func (r *run) worked(ctx context.Context, runner Runner, k *Skill, e *Execution,
 	}
 	if places := placed.Places(k.Runner, e.Parameters); len(places) > 0 {
 		r.s.opt.Record.Worked(context.WithoutCancel(ctx), e, places, since)
-	}
-}
-
-func doneWithin(w swarm.Work, d time.Duration) bool {
-	select {
-	case <-w.Done():
-		return true
-	case <-time.After(d):
-		return false
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/task"
 )
 
@@ -56,12 +57,7 @@ type pulse struct {
 	leases int          // guarded by Swarm.mu
 }
 
-func (l *lease) poke() {
-	select {
-	case l.bell <- struct{}{}:
-	default:
-	}
-}
+func (l *lease) poke() { loop.Ring(l.bell) }
 
 // ran is how long the attempt has run. Time it stood still does not count,
 // for its time-out and for budgets: the stop was not its doing.

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/place"
 	"swarmdeck/engine/queue"
 	"swarmdeck/engine/record"
@@ -214,12 +215,7 @@ func (s *shared) Wake() {
 }
 
 // ring asks the scheduler for another look.
-func (s *shared) ring() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *shared) ring() { loop.Ring(s.wake) }
 
 // poke rings the scheduler and every running task of a tenant.
 func (s *leasing) poke(tenant string) {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 )
 
 //go:embed worker/*.py
@@ -93,9 +94,7 @@ const exitPatience = 2 * time.Second
 
 // blame says why a process that answers no more has ended.
 func (p *process) blame(err error) error {
-	select {
-	case <-p.ended:
-	case <-time.After(exitPatience):
+	if !core.Within(p.ended, exitPatience) {
 		return err
 	}
 	exit := p.child.Exit()

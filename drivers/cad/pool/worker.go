@@ -161,10 +161,7 @@ func (w *worker) live(p *Pool) {
 		w.leave()
 	}
 	_ = w.proc.Stop(cell.Grace{Interrupt: -1, Terminate: -1})
-	select {
-	case <-drained:
-	case <-time.After(drainPatience):
-	}
+	core.Within(drained, drainPatience)
 	w.out.Close()
 	w.proc.CloseIO()
 	w.conn.End(errEnded)
@@ -196,10 +193,7 @@ func (w *worker) leave() {
 		w.out.Close()
 		patience = leavePatience
 	}
-	select {
-	case <-w.proc.Done():
-	case <-time.After(patience):
-	}
+	core.Within(w.proc.Done(), patience)
 }
 
 // kill ends the process, whatever it does.

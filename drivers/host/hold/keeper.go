@@ -19,6 +19,7 @@ import (
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/tree"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 )
 
@@ -254,10 +255,7 @@ func (k *holder) serve(conn net.Conn) {
 // adopt takes a link in the place of the one before, and ends what the engine
 // does not know of.
 func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, error) {
-	select {
-	case <-k.tried:
-	case <-time.After(patience):
-	}
+	core.Within(k.tried, patience)
 	k.order.Lock()
 	defer k.order.Unlock()
 	w := wire.Welcome{Version: wire.Version, Digest: k.digest, Boot: k.boot, Program: k.program}
