@@ -124,9 +124,9 @@ func (m *Model) footer(c *screen.Canvas) {
 	}
 	for _, h := range m.opt.Keys.Hints(m.scopes()) {
 		switch b := &h.Binding; {
-		case b.Guard && !m.answerable(), m.opt.ReadOnly && m.changes(*b), marked > 0 && b.Bulk,
-			b.Action == "show-engines" && !m.snap.Cluster.Shared, // a data file has none
-			b.Action == "mark-all" && marked == 0, b.Action == "undo" && len(m.undo) == 0:
+		case b.Guard && !m.answerable(), m.opt.ReadOnly && m.changes(*b), b.Action == "undo" && len(m.undo) == 0,
+			b.Action == "show-engines" && !m.snap.Cluster.Shared, b.Action == "mark-all" && marked == 0,
+			marked > 0 && b.Scope != "global" && !b.Guard && b.Action != "pause" && b.Action != "mark-all": // it acts on one row
 			continue
 		}
 		if text := m.hint(&h, &it); text != "" {
