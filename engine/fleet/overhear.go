@@ -56,7 +56,7 @@ func (f *Fleet) overheard(ctx context.Context, m *member, e Event, line task.Log
 	if !ok || e.Turn == "" {
 		return f.opt.Tasks.AppendLog(ctx, m.speaker(), stream(m.name), lines)
 	}
-	return f.opt.Ledger.Update(ctx, m.speaker(), func(tx *audit.Tx) error {
+	return f.opt.Ledger.Append(ctx, m.speaker(), func(tx *audit.Tx) error {
 		fresh, err := o.Overheard(tx, *m.rec.Load(), e)
 		if err != nil || !fresh || len(lines) == 0 {
 			return err
