@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/expect"
@@ -27,8 +28,16 @@ func (o overhearing) Open(ctx context.Context, a fleet.Agent, notify func(fleet.
 	return talker{h, o.hear}, err
 }
 
+// attentive is an observer of what is said elsewhere that records nothing of its own.
+type attentive struct{ witness }
+
+func (*attentive) Overheard(*audit.Tx, fleet.Agent, fleet.Event) (fresh bool, err error) {
+	return true, nil
+}
+
 func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
 	w := newWorld(t)
+	w.observer = &attentive{}
 	hear := make(chan func(context.Context, fleet.Event) error, 1)
 	w.wrap = func(rt fleet.Runtime) fleet.Runtime { return overhearing{rt, hear} }
 	w.Close()
@@ -38,7 +47,7 @@ func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
 	w.awaitStatus("bob", fleet.Idle)
 	say := <-hear
 	for _, e := range []fleet.Event{
-		{Type: "prompt", Text: "mend it"}, {Type: "message", Text: "mended \x1b[31m"}, {Type: "log", Level: "WARN", Text: "careful"},
+		{Type: "prompt", Text: "mend it", Turn: "t1"}, {Type: "message", Text: "mended \x1b[31m"}, {Type: "log", Level: "WARN", Text: "careful"},
 	} {
 		expect.No(t, say(t.Context(), e))
 	}
