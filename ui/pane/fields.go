@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"reflect"
 	"strings"
-	"sync"
 
 	"swarmdeck/engine/face"
 	"swarmdeck/ui/screen"
@@ -42,18 +41,8 @@ func (p *Paras) Fields(env *Env, v any, words string) {
 	}
 }
 
-// declared are fields by their type and words: a declaration is read once.
-var declared sync.Map
-
-type declaration struct {
-	of    reflect.Type
-	words string
-}
-
+// fieldsOf reads a declaration, which is cheap beside how seldom a sheet is laid out.
 func fieldsOf(t reflect.Type, words string) (all []field) {
-	if known, is := declared.Load(declaration{t, words}); is {
-		return known.([]field)
-	}
 	for word := range strings.FieldsSeq(words) {
 		f := field{role: screen.Text}
 		column, options, _ := strings.Cut(word, ",")
@@ -76,6 +65,5 @@ func fieldsOf(t reflect.Type, words string) (all []field) {
 		f.Column = face.Read(t, column)
 		all = append(all, f)
 	}
-	declared.Store(declaration{t, words}, all)
 	return all
 }

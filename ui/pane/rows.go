@@ -83,12 +83,16 @@ func (t *Table[T]) holdTop() {
 
 // narrow makes the rows from all: those that pass the filter.
 func (t *Table[T]) narrow() {
-	if t.filter.Empty() && t.from.IsZero() && t.of == nil {
+	if t.filter.Empty() && t.from.IsZero() && t.of == "" {
 		t.rows = t.all
 		return
 	}
 	cells := make([]string, len(t.spec.Cols)+len(t.spec.Members))
 	set := func(col int, text string, _ screen.Role) { cells[col] = text }
+	var of []string
+	if t.of != "" {
+		of = t.env.agentsOf(t.of)
+	}
 	t.rows = make([]T, 0, len(t.all))
 	for i := range t.all {
 		clear(cells)
@@ -97,7 +101,7 @@ func (t *Table[T]) narrow() {
 			cells[len(t.spec.Cols)+n] = m.Text(&t.all[i])
 		}
 		if t.filter.Match(cells) && (t.from.IsZero() || !t.spec.Since(&t.all[i]).Before(t.from)) &&
-			(t.of == nil || slices.Contains(t.of, t.spec.Item(&t.all[i]).Agent)) {
+			(of == nil || slices.Contains(of, t.spec.Item(&t.all[i]).Agent)) {
 			t.rows = append(t.rows, t.all[i])
 		}
 	}
@@ -129,13 +133,13 @@ func (t *Table[T]) since(text string, now time.Time) (rest string, from time.Tim
 
 // project takes the words project:NAME out of a filter, where rows are of agents and have no
 // such column.
-func (t *Table[T]) project(text string) (rest string, of []string) {
+func (t *Table[T]) project(text string) (rest, of string) {
 	for word := range strings.FieldsSeq(text) {
 		name, is := strings.CutPrefix(word, "project:")
 		if !is || name == "" || slices.ContainsFunc(t.columns(), func(c string) bool { return strings.EqualFold(c, "project") }) {
 			continue
 		}
-		of, text = t.env.agentsOf(name), strings.Replace(text, word, "", 1)
+		of, text = name, strings.Replace(text, word, "", 1)
 	}
 	return text, of
 }

@@ -25,7 +25,7 @@ type Table[T any] struct {
 	text   string
 	filter *filter.Filter
 	from   time.Time // what is older is left out; zero leaves nothing out
-	of     []string  // the agents whose rows are not left out; nil leaves none out
+	of     string    // the project whose agents' rows are not left out; "" leaves none out
 	sorted int       // 0 is the list's own order; else 2*column+1 up, 2*column+2 down
 	env    Env       // of the last call, for drawing rows
 	marked map[string]Item
