@@ -30,9 +30,6 @@ func logIn() func(ctx context.Context, name string, argv []string) error {
 		}
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
-			return core.Errorf(core.Unavailable, "log %s in by %s: %v", name, core.Join(argv), err).With("field", "agent")
-		}
-		return nil
+		return cmd.Run()
 	}
 }

@@ -117,7 +117,7 @@ func (sh *shared) look() {
 }
 
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.listen(), m.tick(), m.askGround()}
+	cmds := []tea.Cmd{m.listen(), m.tick(), m.askGround(), m.logins()}
 	if m.opt.Sync {
 		cmds = append(cmds, func() tea.Msg {
 			return tea.ModeReportMsg{Mode: ansi.ModeSynchronizedOutput, Value: ansi.ModeReset}

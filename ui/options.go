@@ -65,6 +65,8 @@ type Options struct {
 	Pager func(text string) *exec.Cmd
 	// Editor edits a file, in the same way.
 	Editor func(path string) *exec.Cmd
+	// Logins are those of coding agents that commands offer; nil is none.
+	Logins <-chan Login
 	// First is called once, from a Cmd, with the first frame as terminal text;
 	// nil is not.
 	First func(frame string)
@@ -86,6 +88,14 @@ type Options struct {
 	// Terminal is the screen at the other end of a connection; nil is the
 	// terminal that Show writes to.
 	Terminal *term.Remote
+}
+
+// Login is that of a coding agent which a command offers and waits for.
+type Login struct {
+	Name string
+	Text string           // the command, as people write it
+	Open func() *exec.Cmd // called if it is wanted
+	Over chan<- error     // told once: nil also where it is not wanted; it has room
 }
 
 func (o *Options) fill() {

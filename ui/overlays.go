@@ -58,14 +58,18 @@ func (m *Model) paste(text string) tea.Cmd {
 // confirm asks before something costly: y, or the text to type. The question
 // is dead at first, so that nothing typed ahead answers it.
 func (d *dialog) confirm(text, typed string, yes func() tea.Cmd) tea.Cmd {
-	lines := strings.Split(text, "\n")
-	q := &overlay.Confirm{Title: "sure?", Verb: "do it", Lines: lines, Trigger: d.guard.last, Type: typed}
-	d.over.PushUnasked(q, func(a overlay.Action) tea.Cmd {
-		if a.Kind == overlay.Yes {
+	return d.ask(overlay.Confirm{Title: "sure?", Verb: "do it", Lines: strings.Split(text, "\n"), Type: typed}, func(is bool) tea.Cmd {
+		if is {
 			return yes()
 		}
 		return d.say(false, "", "left as it is")
-	}, d.now)
+	})
+}
+
+// ask puts a question that no key has opened.
+func (d *dialog) ask(q overlay.Confirm, then func(yes bool) tea.Cmd) tea.Cmd {
+	q.Trigger = d.guard.last
+	d.over.PushUnasked(&q, func(a overlay.Action) tea.Cmd { return then(a.Kind == overlay.Yes) }, d.now)
 	d.guard.from = d.now.Add(deadTime)
 	return d.opt.After(deadTime, settled{})
 }

@@ -124,7 +124,7 @@ func (c *call) logIn(rows []coding.Agent) error {
 			continue
 		}
 		if err := c.env.LogIn(c.ctx, row.Name, argv); err != nil {
-			return err
+			return core.Errorf(core.Unavailable, "log %s in by %s: %v", row.Name, core.Join(argv), err).With("field", "agent")
 		}
 	}
 	return nil

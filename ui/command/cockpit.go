@@ -52,7 +52,7 @@ func (c *call) enterCockpit(s Start) error {
 	s.Data = c.g.Data
 	// Lines given inside the door work on this engine, whatever they ask for.
 	inside := *c.env
-	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors = c.by, c.g.ReadOnly, nil, Doors{}
+	inside.Caller, inside.ReadOnly, inside.Close, inside.Doors, inside.LogIn = c.by, c.g.ReadOnly, nil, Doors{}, nil
 	inside.As, inside.Key, inside.Role = "", "", cmp.Or(c.role, inside.Role)
 	if inside.Own, err = c.own(); err != nil {
 		return err

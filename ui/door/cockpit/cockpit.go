@@ -71,7 +71,15 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 	if err != nil {
 		return ui.Options{}, err
 	}
+	var logins chan ui.Login
+	own := *env
+	if own.LogIn = nil; !env.Attached && s.Script == "" { // this process has the terminal
+		logins = make(chan ui.Login)
+		own.LogIn = logIn(logins)
+	}
+	env = &own
 	return ui.Options{
+		Logins: logins,
 		Enter: func(tenant string) ui.Stay {
 			return s.Engine.Presence.Enter(tenant, presence.Visitor{Name: s.Caller.Name, Role: string(cmp.Or(env.Role, command.Admin)), Door: s.Caller.Door})
 		},

@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,5 +45,28 @@ func editor(getenv func(string) string) func(path string) *exec.Cmd {
 		cmd := exec.Command("sh", "-c", program+` "$1"`, "sh", path)
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 		return cmd
+	}
+}
+
+// logIn is command.Env's of a cockpit that is told of logins so.
+func logIn(offers chan<- ui.Login) func(ctx context.Context, name string, argv []string) error {
+	return func(ctx context.Context, name string, argv []string) error {
+		over := make(chan error, 1)
+		open := func() *exec.Cmd {
+			cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+			return cmd
+		}
+		select {
+		case offers <- ui.Login{Name: name, Text: core.Join(argv), Open: open, Over: over}:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case err := <-over:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }

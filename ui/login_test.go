@@ -1,0 +1,33 @@
+package ui
+
+import (
+	"os/exec"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"swarmdeck/expect"
+)
+
+func TestALoginThatACommandOffersIsOpenedByYAlone(t *testing.T) {
+	r := newRig(t, 80, 24)
+	for _, c := range []struct {
+		keys   []string
+		opened bool
+	}{{[]string{"y"}, true}, {[]string{"n"}, false}, {[]string{"enter"}, false}} {
+		opened, over := false, make(chan error, 1)
+		l := Login{Name: "codex", Text: "codex login", Over: over, Open: func() *exec.Cmd {
+			opened = true
+			return exec.Command("true")
+		}}
+		r.send(followUp(func() tea.Cmd { return r.m.offer(l) }))
+		r.has("codex is not logged in")
+		r.has("codex login")
+		r.press("n") // typed before it could be read
+		r.has("codex is not logged in")
+		r.keys(c.keys...)
+		r.lacks("codex is not logged in")
+		expect.Is(t, opened, c.opened, "the login was opened after", c.keys)
+		expect.True(t, opened || len(over) == 1, "nobody was told that it is not wanted")
+	}
+}
