@@ -27,7 +27,7 @@ var heads = strings.Fields("tenant_id created_at updated_at audit_seq at started
 
 // unstored are members that no record holds: they are kept beside it, and proven there.
 var unstored = map[string]string{
-	"message":  "status unanswered response_id deliveries",
+	"message":  "status unanswered response_id dead resent_as deliveries",
 	"subagent": "results",
 }
 

@@ -198,11 +198,13 @@ func (f *mischief) talk(n int) {
 	case 3:
 		w.messages = append(w.messages, bus.Message{
 			TenantID: tenant, MessageID: uuid(3000 + n), Seq: uint64(len(w.messages) + 1), Topic: []string{"", text()}[f.rng.IntN(2)], RecipientID: text(), SenderID: text(),
-			MessageType: bus.Type(text()), Status: bus.Status(text()), Unanswered: f.rng.IntN(2) == 0, CorrelationID: []string{"", uuid(301)}[f.rng.IntN(2)],
-			Payload: raw(), Timestamp: f.clock.Now(), Deliveries: []bus.Delivered{{RecipientID: text(), Status: bus.Status(text()), Reason: text()}},
+			MessageType: bus.Type(text()), CorrelationID: []string{"", uuid(301)}[f.rng.IntN(2)],
+			Payload: raw(), Timestamp: f.clock.Now(), Fate: bus.Fate{
+				Status: bus.Status(text()), Unanswered: f.rng.IntN(2) == 0, Dead: text(), ResentAs: []string{"", uuid(3000)}[f.rng.IntN(2)],
+				Deliveries: []bus.Delivered{{RecipientID: text(), Subscription: text(), Status: bus.Status(text()), Reason: text()}},
+			},
 		})
 	case 4:
-		w.letters = append(w.letters, bus.DeadLetter{MessageID: uuid(3000 + n), RecipientID: text(), SenderID: text(), Reason: text(), Detail: text(), At: f.clock.Now()})
 		w.readers = append(w.readers, bus.SubscriptionInfo{Name: text(), Pattern: text(), By: text(), Lag: f.rng.IntN(1e9), Missed: n})
 	}
 }

@@ -109,7 +109,7 @@ func poisoned(rec recordings, text string) *fakeWorld {
 	for _, a := range w.agents {
 		w.acts[a.Name] = *act
 	}
-	for _, all := range []any{&w.sessions, &w.tasks, &w.answered, &w.decisions, &w.events, &w.approvals, &w.skills, &w.runs, &w.subagents, &w.messages, &w.letters, &w.readers, &w.boxes, &w.makers, &w.spaces, &w.flows} {
+	for _, all := range []any{&w.sessions, &w.tasks, &w.answered, &w.decisions, &w.events, &w.approvals, &w.skills, &w.runs, &w.subagents, &w.messages, &w.readers, &w.boxes, &w.makers, &w.spaces, &w.flows} {
 		poison(reflect.ValueOf(all), text, "")
 	}
 	for _, sk := range w.skills {

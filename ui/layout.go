@@ -37,7 +37,7 @@ func (ps *places) makePanes() {
 	for _, p := range []pane.Pane{
 		ps.fleet, fleet.NewTasks(s.Tasks), ps.list, log.NewAudit(s.Audit), gate.NewDecisions(s.Judge),
 		fleet.NewSessions(s.Sessions), ps.notes, skill.NewList(s.Skills), bus.NewList(s.Bus),
-		fleet.NewTenants(), fleet.NewEngines(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewDead(s.Bus), bus.NewSubscriptions(s.Bus),
+		fleet.NewTenants(), fleet.NewEngines(), skill.NewExecutions(s.Skills), skill.NewSubagents(s.Skills), bus.NewSubscriptions(s.Bus),
 		cad.NewAgents(s.CAD), cad.NewWorkspaces(s.CAD), cad.NewWorkflows(s.CAD), cad.NewConflicts(s.CAD), gate.NewPolicies(s.Judge), review.NewList(s.Works), overview.New(s.Trends, s.Stories),
 
 		fleet.NewAgent(s.Fleet, s.Files, s.Tasks), fleet.NewTerminal(ps.ctx, s.Terminals), fleet.NewTask(s.Tasks, s.Swarm, s.Judge), fleet.NewSession(s.Sessions), fleet.NewEngine(),

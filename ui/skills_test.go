@@ -28,7 +28,6 @@ func TestSkillsAndMessagesLookRight(t *testing.T) {
 		{"bus-held", "9 f"},
 		{"bus-message", "9 j j enter"},
 		{"bus-message-expired", "9 enter"},
-		{"dead", "9 u"},
 		{"subscriptions", "9 L"},
 	})
 }
@@ -239,12 +238,12 @@ func TestMessagesAreNarrowedByTopic(t *testing.T) {
 
 func TestWhatDidNotArriveIsSentAgain(t *testing.T) {
 	r := rigOn(t, newTalk(), 80, 24, Options{})
-	r.keys("9", "u", "R")
+	r.keys("9", "R")
 	r.keys("space", "space", "R")
 	r.has("2")
 	r.wait(deadTime)
 	r.keys("2", "enter")
-	want := []string{"bus resend " + uuid(206), "bus resend " + uuid(206), "bus resend " + uuid(203)}
+	want := []string{"bus resend " + uuid(206), "bus resend " + uuid(206), "bus resend " + uuid(205)}
 	expect.Must(t, strings.Join(r.ran, "\n") == strings.Join(want, "\n"), "ran %q, want %q", r.ran, want)
 }
 
@@ -263,7 +262,7 @@ func TestAnUnansweredRequestIsAnsweredByKey(t *testing.T) {
 func TestTheHeaderCountsMessagesInTroubleOnly(t *testing.T) {
 	r := rigOn(t, newTalk(), 160, 40, Options{})
 	r.has("1 unanswered · 2 dead msgs")
-	r.change(func() { r.w.letters, r.w.messages = nil, nil })
+	r.change(func() { r.w.messages = nil })
 	r.lacks("unanswered")
 	r.lacks("dead")
 }
@@ -276,8 +275,6 @@ func TestAnotherTenantsSkillsAndMessagesAreNotShown(t *testing.T) {
 	r.has("no skills")
 	r.keys("9")
 	r.has("no messages yet")
-	r.keys("u")
-	r.has("no dead letters")
 	r.keys("L")
 	r.has("nobody reads the bus")
 }

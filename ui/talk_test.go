@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,7 +19,6 @@ type talk struct {
 	runs      []skill.Execution // newest first
 	subagents []skill.Subagent  // newest first
 	messages  []bus.Message     // oldest first
-	letters   []bus.DeadLetter
 	readers   []bus.SubscriptionInfo
 	boxes     []bus.Mailbox
 }
@@ -114,7 +112,7 @@ func newTalk() *fakeWorld {
 
 	send := func(n int, topic, to, from string, typ bus.Type, status bus.Status, thread int, payload string) *bus.Message {
 		m := bus.Message{
-			TenantID: tenant, MessageID: uuid(200 + n), Seq: uint64(n), Topic: topic, RecipientID: to, SenderID: from, MessageType: typ, Status: status,
+			TenantID: tenant, MessageID: uuid(200 + n), Seq: uint64(n), Topic: topic, RecipientID: to, SenderID: from, MessageType: typ, Fate: bus.Fate{Status: status},
 			Timestamp: ago(time.Duration(60-5*n) * time.Second), TTL: 60, Priority: 5, TraceID: trace, Payload: core.Raw(payload),
 		}
 		if thread > 0 {
@@ -129,11 +127,9 @@ func newTalk() *fakeWorld {
 	send(4, "", "changes", "scribe", bus.Response, bus.Taken, 1, `{"answer":{"place":"kitchen","objects":["cup","plate"]}}`)
 	send(5, "", "scribe", "changes", bus.Request, bus.Open, 2, `{"question":"and the plate?"}`).Unanswered = true
 	send(6, "", "todo", "system", bus.Event, bus.Expired, 0, `{"n":6}`).Deliveries = []bus.Delivered{{RecipientID: "todo", Status: bus.Expired, At: ago(20 * time.Second), Reason: "not read in time"}}
-	w.letters = []bus.DeadLetter{
-		{MessageID: uuid(206), SenderID: "system", RecipientID: "todo", MessageType: bus.Event, Timestamp: ago(30 * time.Second), Reason: bus.ReasonExpired, At: ago(20 * time.Second), TraceID: trace},
-		{MessageID: uuid(203), Topic: "detection.failed", SenderID: uuid(4), Subscription: "indexer", MessageType: bus.Error, Timestamp: ago(45 * time.Second), Reason: bus.ReasonRefused, Detail: "can't read it", At: ago(40 * time.Second), TraceID: trace},
-		{MessageID: uuid(201), Topic: "navigation.complete", SenderID: uuid(1), Subscription: "indexer", MessageType: bus.Event, Timestamp: ago(55 * time.Second), Reason: bus.ReasonExpired, At: ago(50 * time.Second), TraceID: trace, ResentAs: uuid(206)},
-	}
+	w.messages[0].Dead, w.messages[0].ResentAs = "expired", uuid(206)
+	w.messages[2].Dead, w.messages[2].Deliveries = "refused", []bus.Delivered{{Subscription: "indexer", Status: bus.Refused, At: ago(40 * time.Second), Reason: "can't read it"}}
+	w.messages[5].Dead = "expired"
 	w.readers = []bus.SubscriptionInfo{
 		{Name: "indexer", Pattern: "navigation.>", By: "ada", Durable: true, Lag: 12, Missed: 3, CreatedAt: ago(time.Hour)},
 		{Pattern: "*.failed", By: "todo", Open: true, Unacked: 1},
@@ -151,9 +147,7 @@ func (t *talk) figures() bus.Figures {
 		if t.messages[i].Status == bus.Open {
 			f.Open++
 		}
-	}
-	for i := range t.letters {
-		if t.letters[i].ResentAs == "" {
+		if t.messages[i].Dead != "" && t.messages[i].ResentAs == "" {
 			f.Dead++
 		}
 	}
@@ -277,10 +271,6 @@ func (w fakeBus) Since(_ context.Context, t, pattern string, seq uint64, n int) 
 		}
 	}
 	return got, seq, nil
-}
-
-func (w fakeBus) Dead(_ context.Context, t string, f core.Filter) (core.Page[bus.DeadLetter], error) {
-	return page(w.fakeWorld, w.letters, f, func(d bus.DeadLetter) bool { return t == tenant && cmp.Or(f.Status, d.Reason) == d.Reason })
 }
 
 func (w fakeBus) Subscriptions(_ context.Context, t string) ([]bus.SubscriptionInfo, error) {

@@ -100,7 +100,7 @@ func TestEachListLooksRightOnAWideScreen(t *testing.T) {
 		return r
 	}, [][2]string{{"fleet", "1"}, {"fleet-alone", "1 O"}, {"tasks", "2"}, {"approvals", "3"}, {"audit", "4"}, {"decisions", "5"}, {"sessions", "6"}, {"messages", "1 y p 7"}, {"tenants", "T"}})
 	views(t, [][2]int{{200, 24}}, func(t testing.TB, w, h int) *rig { return rigOn(t, newTalk(), w, h, Options{}) }, [][2]string{
-		{"skills", "8"}, {"executions", "8 R"}, {"subagents", "8 A"}, {"bus", "9"}, {"dead", "9 u"}, {"subscriptions", "9 L"},
+		{"skills", "8"}, {"executions", "8 R"}, {"subagents", "8 A"}, {"bus", "9"}, {"subscriptions", "9 L"},
 	})
 }
 

@@ -87,7 +87,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	}
 	if d.resendOf != nil {
 		m.ResendOf = d.resendOf.MessageID
-		if err := b.markResent(tx, d.resendOf, m); err != nil {
+		if err := markResent(tx, d.resendOf, m); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (b *Bus) acceptIn(tx *audit.Tx, d *draft) (*Message, error) {
 	case m.MessageType == Request:
 		err = opens(tx, m)
 	case request != nil:
-		err = closes(tx, request, fate{At: tx.Now(), Response: m.MessageID})
+		err = closes(tx, request, fate{At: tx.Now(), Next: m.MessageID})
 	}
 	if err != nil {
 		return nil, err

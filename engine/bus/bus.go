@@ -94,7 +94,6 @@ type Bus struct {
 	loop   *loop.Loop
 
 	messages record.Table[Message]
-	dead     record.Table[DeadLetter]
 	topics   record.Table[Topic]
 	subs     record.Table[subscription]
 
@@ -120,10 +119,9 @@ func New(opt Options) *Bus {
 	// How far a reader has come: a cursor that was changed has it read again, or
 	// not at all, what the log has all the same.
 	b.ledger.Declare(audit.Volatile, string(cursors))
-	b.messages, b.dead, b.topics, b.subs = b.messageKind(), b.deadKind(), b.topicKind(), b.subscriptionKind()
-	b.ledger.Register(b.messages.Auditable(), b.dead.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{})
-	b.messages.Hold(countOpen, countAsks)
-	b.dead.Hold(countDead + "." + unsent)
+	b.messages, b.topics, b.subs = b.messageKind(), b.topicKind(), b.subscriptionKind()
+	b.ledger.Register(b.messages.Auditable(), b.topics.Auditable(), b.subs.Auditable(), unsettled{})
+	b.messages.Hold(countOpen, countAsks, countDead)
 	b.topics.Hold()
 	b.subs.Hold()
 	return b

@@ -29,7 +29,7 @@ type subscription struct {
 
 // maxDurable is how many durable subscriptions a tenant may have: each costs
 // every message a look.
-const maxDurable = 1000
+const maxDurable = 100
 
 func (b *Bus) subscriptionKind() record.Table[subscription] {
 	return &record.Kind[*subscription]{

@@ -31,7 +31,7 @@ func (b *Bus) Figures(ctx context.Context, tenant string) (Figures, error) {
 	}
 	return Figures{
 		Messages: b.messages.Count(c), Open: c.Counter(countOpen), Unanswered: c.Counter(countAsks),
-		Dead: b.dead.Counted(c, countDead, unsent), Topics: b.topics.Count(c), Subscriptions: b.subs.Count(c), Seq: b.messages.Newest(c),
+		Dead: c.Counter(countDead), Topics: b.topics.Count(c), Subscriptions: b.subs.Count(c), Seq: b.messages.Newest(c),
 	}, nil
 }
 
@@ -81,27 +81,6 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	return page, nil
 }
 
-// Unanswered lists the requests that wait for their answer, oldest first, at
-// most 100.
-func (b *Bus) Unanswered(ctx context.Context, tenant string) ([]Message, error) {
-	var out []Message
-	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		seqs, err := live(tx, unanswered)
-		if err != nil {
-			return err
-		}
-		for _, seq := range seqs[:min(len(seqs), core.MaxPageSize)] {
-			m, err := need(b.messages.At(tx, record.Seq(seq)))
-			if err != nil {
-				return err
-			}
-			out = append(out, *m)
-		}
-		return decorateAll(tx, out)
-	})
-	return out, explain("list the unanswered requests", err)
-}
-
 // SubscriptionInfo is what a list of subscriptions shows.
 type SubscriptionInfo struct {
 	Name        string    `json:"name,omitempty"` // of a durable one
@@ -115,8 +94,6 @@ type SubscriptionInfo struct {
 	Lag         int       `json:"lag"`    // messages that wait
 	Unacked     int       `json:"unacked"`
 	Missed      int       `json:"missed"`
-	Dead        int       `json:"dead"`    // dead letters that are kept, of a durable one
-	Dropped     int64     `json:"dropped"` // older ones, which were let go
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 }
 
@@ -150,25 +127,7 @@ func (b *Bus) Subscriptions(ctx context.Context, tenant string) ([]SubscriptionI
 		return cmp.Or(cmp.Compare(b.Lag, a.Lag), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Pattern, b.Pattern),
 			cmp.Compare(a.RecipientID, b.RecipientID), cmp.Compare(a.By, b.By))
 	})
-	return out, b.tallies(ctx, tenant, out)
-}
-
-// tallies fills in how many dead letters durable subscriptions have.
-func (b *Bus) tallies(ctx context.Context, tenant string, all []SubscriptionInfo) error {
-	return explain("count the dead letters", b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		for i := range all {
-			if !all[i].Durable {
-				continue
-			}
-			kind := byte(toSubscription)
-			if p, err := ParsePattern(all[i].Pattern); err == nil && p.system() {
-				kind = toEvents
-			}
-			consumer := string(kind) + all[i].Name
-			all[i].Dead, all[i].Dropped = int(b.dead.Counted(tx, string(bGrave), consumer)), tx.Counter(countDropped+consumer)
-		}
-		return nil
-	}))
+	return out, nil
 }
 
 // open lists the open subscriptions of a tenant.
@@ -277,11 +236,3 @@ const (
 	maxLag        = 100_000
 	maxLookEvents = 10_000
 )
-
-// Missed is how many messages expired before a subscription that is not
-// durable came to them.
-func (s *Subscription) Missed() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.missed
-}

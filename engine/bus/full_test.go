@@ -2,9 +2,7 @@ package bus_test
 
 import (
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
@@ -54,59 +52,23 @@ func TestABroadcastPassesAFullMailbox(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	dead := r.dead(core.Filter{Status: bus.ReasonFull})
-	expect.True(t, len(dead) == 1 && dead[0].RecipientID == "ann" && dead[0].MessageID == m.MessageID, "dead letters %+v", dead)
+	dead := r.dead()
+	expect.True(t, len(dead) == 1 && dead[0].MessageID == m.MessageID && dead[0].Dead == "refused", "dead letters %+v", dead)
 	r.whole()
 }
 
-// A durable subscription that nobody reads keeps the newest of its dead
-// letters and counts the others.
-func TestDeadLettersOfASubscriptionAreBounded(t *testing.T) {
+// What the engine did is no message of the bus: its refusal is told by the audit log
+// alone, and concerns no message of the same number.
+func TestARefusedEventIsNoDeadLetter(t *testing.T) {
 	r := newRig(t)
-	r.No(r.subscribe(bus.SubscribeOptions{Name: "idle", Pattern: "news"}).Close())
-	const n = 1010
-	var wg sync.WaitGroup
-	for range 10 {
-		wg.Go(func() {
-			for range n / 10 {
-				r.send(bus.Send{Topic: "news", TTL: 1})
-			}
-		})
-	}
-	wg.Wait()
-	r.clock.move(2 * time.Second)
-	r.run()
-	sub := func() bus.SubscriptionInfo {
-		all := expect.Of(r.Subscriptions(t.Context(), acme))(r.T)
-		return all[0]
-	}
-	r.await("the dead letters", func() bool { return sub().Dropped == n-1000 })
-	got := sub()
-	expect.True(t, got.Dead == 1000, "%+v", got)
-	r.await("the figures, which follow a commit", func() bool { return r.figures().Dead == 1000 })
-	newest := r.dead(core.Filter{})[0]
-	expect.Is(t, r.get(newest.MessageID).Seq, n, "the newest letter is of message")
-	r.whole()
-}
-
-// The dead letters of the engine's events are not those of the messages with
-// the same numbers.
-func TestDeadLettersOfEventsAreTheirOwn(t *testing.T) {
-	r := newRig(t)
-	m := r.publish("news", `{}`) // both logs begin at 1
+	r.publish("news", `{}`) // both logs begin at 1
 	s := r.subscribe(bus.SubscribeOptions{Name: "watch", Pattern: "sys.>", From: 1})
 	d := r.next(s)
 	r.No(d.Refuse(t.Context(), "not mine"))
 	r.No(s.Close())
-	all := r.dead(core.Filter{})
-	expect.Must(t, len(all) == 1 && all[0].MessageID == d.Message.MessageID && all[0].Subscription == "watch", "%+v", all)
-	for d.Message.Seq > m.Seq { // a message of that number, sent again
-		m = r.publish("news", `{}`)
-	}
-	expect.Must(t, m.Seq == d.Message.Seq, "event %d, message %d", d.Message.Seq, m.Seq)
-	expect.Of(r.Resend(t.Context(), alice, m.MessageID))(t)
-	all = r.dead(core.Filter{Status: "resent"})
-	expect.True(t, len(all) == 0, "%+v", all)
+	expect.Is(t, len(r.dead()), 0, "dead letters")
+	told := r.events("message.dead")
+	expect.True(t, len(told) == 1 && strings.Contains(string(told[0].Payload), d.Message.MessageID), "%v", told)
 	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), alice, d.Message.MessageID))), core.InvalidInput, "sent an event of the engine again")
 	r.whole()
 }

@@ -45,14 +45,14 @@ func (b *Bus) List(ctx context.Context, tenant string, q Query) (core.Page[Messa
 		return page, err
 	}
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if q.Status == string(Open) || q.Status == unanswered {
+		if q.Status == string(Open) || q.Status == Unanswered || q.Status == dead {
 			if want.Among, err = live(tx, q.Status); err != nil {
 				return err
 			}
 		}
 		if fits := want.Match; fits != nil {
 			want.Match = func(m *Message) (bool, error) {
-				if ok, _ := fits(m); !ok || q.Status == "" || q.Status == unanswered { // the latter come from their own bucket
+				if ok, _ := fits(m); !ok || q.Status == "" || q.Status == Unanswered || q.Status == dead { // those come from their own buckets
 					return ok, nil
 				}
 				err := decorate(tx, m)
@@ -67,19 +67,23 @@ func (b *Bus) List(ctx context.Context, tenant string, q Query) (core.Page[Messa
 	return page, explain("list messages", err)
 }
 
-// live are the seqs of the open requests, or of the unread messages, in order.
+// live are the seqs of the open requests, the dead letters or the unread messages, in order.
 func live(tx store.Tx, status string) (seqs []uint64, err error) {
 	seqs = []uint64{} // none is not all
-	if status == unanswered {
+	last := func(k record.Parts, _ struct{}) (bool, error) {
+		seqs = append(seqs, record.LastSeq(k))
+		return true, nil
+	}
+	switch status {
+	case Unanswered:
 		err = asks.Each(tx, nil, func(_ record.Parts, a ask) (bool, error) {
 			seqs = append(seqs, a.Seq)
 			return true, nil
 		})
-	} else {
-		err = boxes.Each(tx, nil, func(k record.Parts, _ struct{}) (bool, error) {
-			seqs = append(seqs, record.LastSeq(k))
-			return true, nil
-		})
+	case dead:
+		err = deads.Each(tx, nil, last)
+	default:
+		err = boxes.Each(tx, nil, last)
 	}
 	slices.Sort(seqs)
 	return slices.Compact(seqs), err

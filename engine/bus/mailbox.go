@@ -151,7 +151,7 @@ func (b *Bus) settle(tx *audit.Tx, m *Message, recipient string, f fate) (bool, 
 	err = errors.Join(err,
 		boxes.Delete(tx.Derived(), box),
 		dues.Delete(tx, dueKey(due, m.Seq, toMailbox, recipient)),
-		fates.Put(tx, record.Seq(m.Seq).Last(recipient), f),
+		fates.Put(tx, ofConsumer(m.Seq, toMailbox, recipient), f),
 		resize(tx.Derived(), recipient, -1),
 	)
 	if err != nil {
@@ -214,9 +214,9 @@ func (b *Bus) deliver(tx *audit.Tx, m *Message, to, full []string) error {
 		}
 	}
 	for _, name := range full {
-		g := burial{b: b, kind: toMailbox, name: name, reason: ReasonFull}
-		dead := fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}
-		if err := errors.Join(fates.Put(tx, record.Seq(m.Seq).Last(name), dead), g.bury(tx, m)); err != nil {
+		g := burial{kind: toMailbox, name: name, reason: "full"}
+		refused := fate{Status: Refused, At: tx.Now(), Reason: "the mailbox is full"}
+		if err := errors.Join(fates.Put(tx, ofConsumer(m.Seq, toMailbox, name), refused), g.bury(tx, m)); err != nil {
 			return err
 		}
 	}
@@ -305,6 +305,6 @@ func (b *Bus) TakenIn(tx store.Tx, id, recipient string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	f, _, err := fates.Get(tx, record.Seq(seq).Last(recipient))
+	f, _, err := fates.Get(tx, ofConsumer(seq, toMailbox, recipient))
 	return f.Status == Taken, err
 }

@@ -38,12 +38,16 @@ const (
 )
 
 // Statuses are the values that a list filters by. "unanswered" are the
-// requests that still wait for their answer.
+// requests that still wait for their answer, and "dead" the dead letters that were
+// not sent again.
 func Statuses() []string {
-	return []string{string(Published), string(Open), string(Taken), string(Expired), string(Refused), unanswered}
+	return []string{string(Published), string(Open), string(Taken), string(Expired), string(Refused), Unanswered, dead}
 }
 
-const unanswered = "unanswered"
+const (
+	Unanswered = "unanswered"
+	dead       = "dead"
+)
 
 // Message is one message (model 3). It must not be modified.
 type Message struct {
@@ -66,21 +70,28 @@ type Message struct {
 	SentBy     string `json:"sent_by,omitempty"`
 	SentPerson string `json:"sent_person,omitempty"`
 
-	// What became of it, filled in when it is read.
-	Status     Status      `json:"status,omitempty"`
-	Unanswered bool        `json:"unanswered,omitzero"`   // a request that still waits for its answer
-	ResponseID string      `json:"response_id,omitempty"` // of a request: its answer
-	Deliveries []Delivered `json:"deliveries,omitempty"`  // by Get: each mailbox that had it
+	Fate
 
 	Payload core.Raw `json:"payload,omitzero"` // a JSON object, compact
 }
 
-// Delivered is what became of a message in one mailbox.
+// Fate is what became of a message, filled in when it is read.
+type Fate struct {
+	Status     Status      `json:"status,omitempty"`
+	Unanswered bool        `json:"unanswered,omitzero"`   // a request that still waits for its answer
+	ResponseID string      `json:"response_id,omitempty"` // of a request: its answer
+	Dead       string      `json:"dead,omitempty"`        // why it did not get to one of those it was meant for: expired, refused, unanswered
+	ResentAs   string      `json:"resent_as,omitempty"`   // the message that repeats it
+	Deliveries []Delivered `json:"deliveries,omitempty"`  // by Get: each mailbox that had it, and each durable subscription that missed or refused it
+}
+
+// Delivered is what became of a message for one recipient or subscription.
 type Delivered struct {
-	RecipientID string    `json:"recipient_id"`
-	Status      Status    `json:"status"`
-	At          time.Time `json:"at,omitzero"`
-	Reason      string    `json:"reason,omitempty"`
+	RecipientID  string    `json:"recipient_id,omitempty"`
+	Subscription string    `json:"subscription,omitempty"`
+	Status       Status    `json:"status"`
+	At           time.Time `json:"at,omitzero"`
+	Reason       string    `json:"reason,omitempty"`
 }
 
 // ExpiresAt is when the message's time to live ends.
@@ -88,10 +99,10 @@ func (m *Message) ExpiresAt() time.Time { return m.Timestamp.Add(time.Duration(m
 
 // to are those whose mailboxes a message was meant for.
 func (m *Message) to() []string {
-	switch m.RecipientID {
-	case "":
+	switch {
+	case m.Topic != "" || m.RecipientID == "":
 		return nil
-	case Broadcast:
+	case m.RecipientID == Broadcast:
 		return m.Recipients
 	}
 	return []string{m.RecipientID}

@@ -86,7 +86,7 @@ func (b *Bus) inHand(tenant string, seq uint64) bool {
 
 // forget removes what became of a message that leaves.
 func (b *Bus) forget(tx *audit.Tx, m *Message) error {
-	if err := errors.Join(fates.Drop(tx, record.Seq(m.Seq)), b.removeLetters(tx, m.Seq)); err != nil || m.Topic == "" {
+	if err := errors.Join(fates.Drop(tx, record.Seq(m.Seq)), setDead(tx, m.Seq, false)); err != nil || m.Topic == "" {
 		return err
 	}
 	t, err := b.topics.Load(tx, m.Topic)
@@ -99,18 +99,19 @@ func (b *Bus) forget(tx *audit.Tx, m *Message) error {
 // Erasers erase the payloads of what the subject sent, and of messages about their
 // tasks; why these were refused, and why they refused those of others.
 func (b *Bus) Erasers() []record.Eraser {
-	return []record.Eraser{b.messages.Eraser("messages"), b.dead.Eraser("refusals")}
+	return []record.Eraser{b.messages.Eraser("messages")}
 }
 
 func (b *Bus) eraseMessage(e *record.Erasure, m *Message) {
 	whose, over := e.Whose(m.TaskID)
-	if whose == record.NotTheirs && m.SenderID != e.Of.Name && !e.Of.Is(m.SentBy, m.SentPerson) || !e.Wipe(&m.Payload) {
+	theirs := whose != record.NotTheirs || m.SenderID == e.Of.Name || e.Of.Is(m.SentBy, m.SentPerson)
+	e.Written = true // not as a new one, which followers hear of
+	if eraseReasons(e, m, theirs); !theirs || !e.Wipe(&m.Payload) {
 		return
 	}
 	if e.Check(decorate(e.Tx, m)); !over || m.Status == Open || m.Unanswered || b.inHand(e.Tx.Tenant(), m.Seq) {
 		e.Waits("message " + m.MessageID + " (it waits to be read or answered, or its task is not over)")
 	}
-	e.Written = true // not as a new one, which followers hear of
 	e.Then(func() error {
 		data, err := encode(nil, m)
 		t := b.of(e.Tx.Tenant())
@@ -130,19 +131,13 @@ func (f *feed) erased(m *Message) {
 	}
 }
 
-func eraseRefusal(e *record.Erasure, d *DeadLetter) {
-	if d.SenderID != e.Of.Name && d.RecipientID != e.Of.Name {
-		if whose, _ := e.Whose(d.TaskID); whose == record.NotTheirs {
-			return
+// eraseReasons erases why a message was refused: by whoever it is about, or by the
+// subject alone.
+func eraseReasons(e *record.Erasure, m *Message, all bool) {
+	e.Check(fates.Each(e.Tx, record.Seq(m.Seq), func(k record.Parts, f fate) (bool, error) {
+		if kind, name := k.Byte(), string(k); (all || kind == toMailbox && name == e.Of.Name) && e.Wipe(&f.Reason) {
+			e.Then(func() error { return fates.Put(e.Tx, ofConsumer(m.Seq, kind, name), f) })
 		}
-	}
-	_, name := d.consumer()
-	if !e.Wipe(&d.Detail) || name == "" {
-		return
-	}
-	at := record.Seq(d.Seq).Last(name)
-	was, known, err := fates.Get(e.Tx, at)
-	if e.Check(err); known && e.Wipe(&was.Reason) {
-		e.Then(func() error { return fates.Put(e.Tx, at, was) })
-	}
+		return true, nil
+	}))
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -12,11 +13,11 @@ import (
 	"swarmdeck/store"
 )
 
-// What a tenant has beside its messages, dead letters, topics and durable
-// subscriptions. A message's record is written once; what becomes of it is
-// written beside it.
+// What a tenant has beside its messages, topics and durable subscriptions. A
+// message's record is written once; what becomes of it is written beside it.
 const (
-	fates    record.Rows[fate]     = "message.fate"   // seq, recipient; recipient "" is the conversation's
+	fates    record.Rows[fate]     = "message.fate"   // seq, consumer
+	deads    record.Rows[struct{}] = "message.dead"   // seq; the dead letters that were not sent again
 	boxes    record.Rows[struct{}] = "message.box"    // recipient, priority, seq; the unread ones
 	boxSizes record.Rows[uint64]   = "message.boxes"  // recipient → how many it has unread; none is no entry
 	dues     record.Rows[struct{}] = "message.due"    // due, seq, consumer; what Run has to look at, and when
@@ -27,9 +28,9 @@ const (
 
 // Counters of a tenant.
 const (
-	countOpen    = "message.open"     // unread, in all mailboxes
-	countAsks    = "message.asks"     // open requests
-	countDropped = "message.dropped." // begins those of the dead letters that were let go, by consumer
+	countOpen = "message.open"   // unread, in all mailboxes
+	countAsks = "message.asks"   // open requests
+	countDead = "message.unsent" // dead letters
 )
 
 // consumer says who a message is for, in keys: one of these letters, then the
@@ -39,6 +40,7 @@ const (
 	toSubscription = 's' // a durable subscription; among dues without a name: all of them
 	toEvents       = 'e' // a durable subscription to the engine's events; seq is one of the audit log
 	toAnswer       = 'q' // the sender of a request, who waits for an answer
+	toRepeat       = 'r' // whoever gets it when it is sent again
 )
 
 func ofConsumer(seq uint64, kind byte, name string) record.Key {
@@ -76,13 +78,16 @@ func (b *Bus) topicKind() record.Table[Topic] {
 	}
 }
 
-// fate is what became of a message in one mailbox, or of a conversation.
+// fate is what became of a message for one consumer.
 type fate struct {
-	Status   Status    `json:"status,omitempty"`
-	At       time.Time `json:"at"`
-	Reason   string    `json:"reason,omitempty"`
-	Response string    `json:"response_id,omitempty"` // the conversation's
+	Status Status    `json:"status,omitempty"`
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason,omitempty"`
+	Next   string    `json:"next_id,omitempty"` // the message that answers or repeats it
 }
+
+// lost says that it did not get there.
+func (f fate) lost() bool { return f.Status == Expired || f.Status == Refused }
 
 // ask is an open request.
 type ask struct {
@@ -97,7 +102,7 @@ func askOf(m *Message) ask { return ask{m.Seq, m.SenderID, m.RecipientID} }
 // is compact already, and this runs on the store's writer.
 func encode(b []byte, m *Message) ([]byte, error) {
 	head := *m
-	head.Payload, head.Status, head.Unanswered, head.ResponseID, head.Deliveries = nil, "", false, "", nil
+	head.Payload, head.Fate = nil, Fate{}
 	data, err := core.Encode(&head)
 	if err != nil {
 		return nil, fmt.Errorf("encode message %s: %w", m.MessageID, err)
@@ -153,10 +158,6 @@ func headOf(data []byte) []byte {
 
 // decorate fills in what became of a message. Deliveries are for Get alone.
 func decorate(tx store.Tx, m *Message) error {
-	if m.Topic != "" {
-		m.Status = Published
-		return nil
-	}
 	if m.MessageType == Request && m.CorrelationID != "" {
 		a, open, err := asks.Get(tx, record.Key(m.CorrelationID))
 		if err != nil {
@@ -165,18 +166,28 @@ func decorate(tx store.Tx, m *Message) error {
 		m.Unanswered = open && a.Seq == m.Seq
 	}
 	known := map[string]fate{}
-	err := fates.Each(tx, record.Seq(m.Seq), func(name record.Parts, f fate) (bool, error) {
-		if len(name) == 0 {
-			m.ResponseID = f.Response
-		} else {
-			known[string(name)] = f
+	err := fates.Each(tx, record.Seq(m.Seq), func(k record.Parts, f fate) (bool, error) {
+		if f.lost() {
+			m.Dead = cmp.Or(m.Dead, string(f.Status))
+		}
+		switch kind, name := k.Byte(), string(k); kind {
+		case toMailbox:
+			known[name] = f
+		case toSubscription:
+			m.Deliveries = append(m.Deliveries, Delivered{Subscription: name, Status: f.Status, At: f.At, Reason: f.Reason})
+		case toAnswer:
+			if m.ResponseID = f.Next; f.lost() {
+				m.Dead = Unanswered
+			}
+		case toRepeat:
+			m.ResentAs = f.Next
 		}
 		return true, nil
 	})
 	if err != nil {
 		return fmt.Errorf("read what became of message %s: %w", m.MessageID, err)
 	}
-	m.Status = Published // a broadcast that found nobody
+	m.Status = Published // it has a topic, or is a broadcast that found nobody
 	for _, name := range m.to() {
 		f, done := known[name]
 		if !done {
@@ -203,7 +214,7 @@ func need(m *Message, err error) (*Message, error) {
 	return m, err
 }
 
-// unsettled is what is unread and unanswered: it follows from the messages and from what became of
+// unsettled is what is unread, unanswered and dead: it follows from the messages and what became of
 // them.
 type unsettled struct{}
 
@@ -214,31 +225,34 @@ func (unsettled) Subject() string { return "mailbox" }
 func (unsettled) States(store.Tx, func(string, any) error) error { return nil }
 
 func (unsettled) Derives() []string {
-	return []string{string(boxes), string(boxSizes), string(asks), "#" + countOpen, "#" + countAsks}
+	return []string{string(boxes), string(boxSizes), string(asks), string(deads), "#" + countOpen, "#" + countAsks, "#" + countDead}
 }
 
 func (unsettled) Derive(tx store.Tx, d *audit.Derivation) error {
 	sizes := map[string]uint64{}
-	unread, asked := int64(0), int64(0)
+	unread, asked, dead := int64(0), int64(0), int64(0)
 	err := tx.Scan(messages, nil, nil, false, func(_, data []byte) (bool, error) {
 		m, err := decodeHead(data)
-		if err != nil || m.Topic != "" {
+		if err != nil {
 			return true, nil // of one that can't be read the digest differs
 		}
-		over := map[string]bool{}
-		from, to := record.Seq(m.Seq).Under()
-		err = tx.Scan(store.Bucket(fates), from, to, false, func(key, _ []byte) (bool, error) {
-			over[string(key[len(from):])] = true
+		over, lost := map[string]bool{}, false
+		err = fates.Each(tx, record.Seq(m.Seq), func(k record.Parts, f fate) (bool, error) {
+			over[string(k)], lost = true, lost || f.lost()
 			return true, nil
 		})
+		if err == nil && lost && !over[string(toRepeat)] {
+			dead++
+			err = deads.Expect(d, record.Seq(m.Seq), struct{}{})
+		}
 		for _, name := range m.to() {
-			if err == nil && !over[name] {
+			if err == nil && !over[string(toMailbox)+name] {
 				unread++
 				sizes[name]++
 				err = boxes.Expect(d, inBox(name, m.Priority, m.Seq), struct{}{})
 			}
 		}
-		if err == nil && m.MessageType == Request && !over[""] {
+		if err == nil && m.MessageType == Request && !over[string(toAnswer)] {
 			asked++
 			err = asks.Expect(d, record.Key(m.CorrelationID), askOf(m))
 		}
@@ -251,5 +265,6 @@ func (unsettled) Derive(tx store.Tx, d *audit.Derivation) error {
 	}
 	d.Count(countOpen, unread)
 	d.Count(countAsks, asked)
+	d.Count(countDead, dead)
 	return err
 }

@@ -82,7 +82,7 @@ func closes(tx *audit.Tx, request *Message, f fate) error {
 	return errors.Join(
 		asks.Delete(tx.Derived(), record.Key(request.CorrelationID)),
 		dues.Delete(tx, dueKey(request.ExpiresAt(), request.Seq, toAnswer, "")),
-		fates.Put(tx, record.Seq(request.Seq), f),
+		fates.Put(tx, ofConsumer(request.Seq, toAnswer, ""), f),
 	)
 }
 
@@ -147,10 +147,10 @@ func (b *Bus) await(ctx context.Context, by core.Caller, sent *Message, timeout 
 // can still come.
 func (b *Bus) answer(ctx context.Context, sent *Message) (answer *Message, open bool, err error) {
 	err = b.ledger.View(ctx, sent.TenantID, func(tx *audit.Tx) error {
-		f, closed, err := fates.Get(tx, record.Seq(sent.Seq))
+		f, closed, err := fates.Get(tx, ofConsumer(sent.Seq, toAnswer, ""))
 		open = !closed
-		if err == nil && f.Response != "" {
-			answer, err = b.messages.Load(tx, f.Response)
+		if err == nil && f.Next != "" {
+			answer, err = b.messages.Load(tx, f.Next)
 		}
 		return err
 	})

@@ -53,7 +53,7 @@ func (b *Bus) sweep(tx *audit.Tx, due []record.Key) error {
 			k += m.MessageID // one event each: there is no consumer to name
 		}
 		if graves[k] == nil {
-			graves[k] = &burial{b: b, kind: kind, name: name, reason: reason}
+			graves[k] = &burial{kind: kind, name: name, reason: reason}
 		}
 		return graves[k].add(tx, m)
 	}
@@ -82,9 +82,9 @@ func (b *Bus) sweep(tx *audit.Tx, due []record.Key) error {
 		case toSubscription:
 			err = b.sweepTopic(tx, m, bury)
 		case toAnswer:
-			err = closes(tx, m, fate{Status: Expired, At: tx.Now(), Reason: ReasonUnanswered})
+			err = closes(tx, m, fate{Status: Expired, At: tx.Now()})
 			if err == nil {
-				err = bury(toAnswer, "", ReasonUnanswered, m)
+				err = bury(toAnswer, "", Unanswered, m)
 			}
 			t := b.of(tx.Tenant())
 			tx.OnCommit(func() { b.answered(t, m.CorrelationID) })
@@ -115,7 +115,7 @@ func (b *Bus) sweepMailbox(tx *audit.Tx, m *Message, recipient string, bury buri
 	if err != nil || !was {
 		return err
 	}
-	return bury(toMailbox, recipient, ReasonExpired, m)
+	return bury(toMailbox, recipient, string(Expired), m)
 }
 
 func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
@@ -145,7 +145,7 @@ func (b *Bus) sweepTopic(tx *audit.Tx, m *Message, bury burier) error {
 		if done || inHand {
 			continue
 		}
-		if err := bury(toSubscription, d.rec.Name, ReasonExpired, m); err != nil {
+		if err := bury(toSubscription, d.rec.Name, string(Expired), m); err != nil {
 			return err
 		}
 	}

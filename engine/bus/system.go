@@ -41,7 +41,7 @@ func derive(e *audit.Event) *Message {
 	return &Message{
 		MessageID: core.NewUUID(e.TenantID, e.Seq, seeded(e.EventID)), Topic: topic, TenantID: e.TenantID, Seq: e.Seq,
 		SenderID: System, MessageType: Event, Timestamp: e.CreatedAt, TTL: MaxTTL, Priority: DefaultPriority,
-		TraceID: e.TraceID, Status: Published, Payload: payload,
+		TraceID: e.TraceID, Fate: Fate{Status: Published}, Payload: payload,
 	}
 }
 

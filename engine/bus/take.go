@@ -258,7 +258,7 @@ func (b *Bus) moved(s *Subscription) {
 }
 
 // Refuse says that the message can't be dealt with: it becomes a dead letter
-// with the reason, 1-500 characters.
+// with the reason, 1-500 characters. Of what the engine did the audit log alone tells it.
 func (d Delivery) Refuse(ctx context.Context, reason string) error {
 	s := d.s
 	reason = strings.TrimSpace(reason)
@@ -305,7 +305,7 @@ func (b *Bus) refuseIn(tx *audit.Tx, s *Subscription, m *Message, reason string)
 			return err
 		}
 	}
-	g := burial{b: b, kind: kind, name: name, reason: ReasonRefused, detail: reason}
+	g := burial{kind: kind, name: name, reason: string(Refused), detail: reason}
 	return g.bury(tx, m)
 }
 

@@ -24,12 +24,10 @@ func messages() []*Op {
 			func(ctx context.Context, c *Call, id string) (M, error) { return c.Bus.Get(ctx, c.By.Tenant, id) }),
 		list(Op{Name: "bus topics", Short: "List the topics, those with the newest messages first"},
 			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[bus.Topic]] { return c.Bus.Topics })),
-		list(Op{Name: "bus dead", Short: "List the messages that did not get where they should, and why", Statuses: bus.DeadReasons()},
-			byTenant(func(c *Call) tenantRead[core.Filter, core.Page[bus.DeadLetter]] { return c.Bus.Dead })),
 		change(Op{
 			Name: "bus resend", Short: "Accept a message again, as a new one", Done: "sent again as",
 			Long: "Accept a message again, as a new one of the same content: for all the subscribers of its topic, or for its\n" +
-				"recipient. A request begins a new conversation. Its dead letters say that it was sent again.",
+				"recipient. A request begins a new conversation. The old one says so, and is no dead letter any more.",
 		}, arg("ID", "message:dead"), func(ctx context.Context, c *Call, id string) (M, error) { return c.Bus.Resend(ctx, c.By, id) }),
 		list(Op{Name: "bus subscriptions", Short: "List who reads what and how far behind", Statuses: []string{"open", "closed"}},
 			func(ctx context.Context, c *Call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
@@ -71,8 +69,8 @@ func busList() *Op {
 	var q bus.Query
 	return list(Op{
 		Name: "bus list", Short: "List the messages, newest first",
-		Long: "List the messages, newest first. --status unanswered are the requests that wait for their answer;\n" +
-			"--agent is a sender or recipient, --kind a type. With --correlation: one conversation.",
+		Long: "List the messages, newest first. --status unanswered are the requests that wait for their answer, and dead\n" +
+			"those that expired, were refused or not answered, and were not sent again. --agent is a sender or recipient, --kind a type. With --correlation: one conversation.",
 		Example:  "bus list --status open --agent grasper\nbus list --topic 'navigation.>' --since 1h",
 		Statuses: bus.Statuses(), Kinds: "enum:" + words(",", bus.Types()...),
 		Params: []*Param{

@@ -175,7 +175,7 @@ func (w *walk) says() []string {
 
 	lines := []string{
 		"task list", "result list", "agent list", "agent show asker", "agent history asker --page-size 100", "agent log asker --page-size 100", "approval list", "decision list --page-size 100",
-		"bus list", "bus dead", "skill executions", "subagent list", "dag events --page-size 100", "dag calls", "dag timeline agent:asker --page-size 100", "dag timeline agent:alice", "dag show m-1",
+		"bus list", "skill executions", "subagent list", "dag events --page-size 100", "dag calls", "dag timeline agent:asker --page-size 100", "dag timeline agent:alice", "dag show m-1",
 		"audit list --page-size 100", "audit export", "operator handover", "estop show", "policy rules list",
 	}
 	for list, verbs := range map[string][]string{

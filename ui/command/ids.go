@@ -161,9 +161,6 @@ func (c completion) live(kind, detail string) (all []Candidate) {
 // ("queued|running"), where there is a detail.
 func (c completion) listed(kind, detail string) []Candidate {
 	o := op.List(kind)
-	if kind == "message" && detail == "dead" {
-		o, detail = op.Find("bus dead"), ""
-	}
 	if o == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ func Words() Vocabulary {
 		Scopes: []string{
 			"global", "list", "sheet", "fleet", "agent", "tasks", "task", "approvals", "card", "sessions", "session", "tenants", "engines", "engine", "audit", "event",
 			"decisions", "decision", "messages", "message",
-			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "dead", "subscriptions",
+			"skills", "skill", "executions", "execution", "subagents", "subagent", "bus", "bus-message", "subscriptions",
 			"cad-agents", "cad-agent", "workspaces", "workspace", "workflows", "workflow", "conflicts", "conflict", "solid",
 			"overview", "timeline", "story", "record", "lineage", "compare", "policies", "policy", "diff", "reviews", "review", "terminal", "terminal-typing",
 		},
@@ -18,7 +18,7 @@ func Words() Vocabulary {
 			"palette", "help", "panes", "messages", "tenants", "redraw", "suspend", "mouse", "undo",
 			"next-need", "copy", "copy-row", "links", "alone", "focus-next", "focus-prev", "history-back", "history-forward", "last-view",
 			"approve", "deny", "abort", "edit", "always", "defer", "pause", "estop", "invoke", "create", "pager",
-			"show-skills", "show-executions", "show-subagents", "show-bus", "show-dead", "show-subscriptions", "show-engines",
+			"show-skills", "show-executions", "show-subagents", "show-bus", "show-subscriptions", "show-engines",
 			"show-cad-agents", "show-workspaces", "show-workflows", "show-conflicts", "view", "view-front", "view-top", "view-right", "view-iso",
 			"view-four", "zoom-in", "zoom-out", "roll-left", "roll-right", "pan-left", "pan-right", "pan-up", "pan-down", "mode", "next-part",
 			"show-overview", "span", "by", "timeline", "story", "since", "work", "review", "swap", "show-reviews", "compare", "travel", "now", "fork", "cases", "backtest", "show-policies",

@@ -97,7 +97,7 @@ func (a *announcer) stop(s *view.Snapshot) {
 // of them.
 func (a *announcer) messages(s *view.Snapshot) {
 	if n := s.Bus.Dead; n > a.dead {
-		a.tell(fmt.Sprintf("dead letters: %d (%d new); type bus dead", n, n-a.dead))
+		a.tell(fmt.Sprintf("dead letters: %d (%d new); type bus list --status dead", n, n-a.dead))
 	}
 	if n := s.Bus.Unanswered; n > a.asked {
 		a.tell(fmt.Sprintf("requests without an answer: %d; type bus list --status unanswered", n))

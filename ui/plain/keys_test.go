@@ -20,7 +20,7 @@ var lineOf = map[string]string{
 	"tenants": "tenant list", "show-engines": "engine list", "palette": "help", "copy": "", "copy-row": "", "links": "", "alone": "", "suspend": "", "redraw": "", "back": "",
 	"approve": "answer", "deny": "answer", "abort": "answer", "edit": "answer", "always": "answer", "defer": "answer",
 	"pause": "agent pause", "create": "agent create", "invoke": "skill invoke", "follow": "agent log --follow", "pager": "agent log", "open": "task show",
-	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list", "show-dead": "bus dead",
+	"show-subagents": "subagent list", "show-executions": "skill executions", "show-skills": "skill list", "show-bus": "bus list",
 	"show-subscriptions": "bus subscriptions", "show-cad-agents": "cad agent list", "show-workspaces": "cad workspace list",
 	"show-workflows": "cad workflow list", "show-conflicts": "cad workspace conflicts", "view": "cad view",
 	"arguments": "answer", "timeline": "dag timeline", "show-overview": "overview", "span": "overview --over week", "by": "overview --by project", "mouse": "", "undo": "task undo",

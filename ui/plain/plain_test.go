@@ -189,7 +189,7 @@ func TestSubagentsThatFailAndMessagesThatDoNotArriveAreAnnounced(t *testing.T) {
 	d.says(`bus send controller '{"n":1}' --type request --ttl 1s`)
 	d.hears("requests without an answer: 1; type bus list --status unanswered")
 	d.hears("dead letters: ")
-	d.hears("new); type bus dead")
+	d.hears("new); type bus list --status dead")
 	d.leaves()
 }
 

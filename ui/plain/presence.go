@@ -82,7 +82,7 @@ func (r *reader) needs() {
 		say(strings.TrimSpace("emergency stop: on; by " + s.EStop.By + ": " + s.EStop.Reason + "; type estop off --reason R"))
 	}
 	if s.Bus.Dead > 0 {
-		say(fmt.Sprintf("dead letters: %d; type bus dead", s.Bus.Dead))
+		say(fmt.Sprintf("dead letters: %d; type bus list --status dead", s.Bus.Dead))
 	}
 	if n == 0 {
 		r.out.line("nothing needs you")

@@ -1,5 +1,5 @@
 // Package bus has the panes of messages between agents: the newest as they
-// come, one with its conversation, dead letters, and who reads what.
+// come, one with its conversation, and who reads what.
 package bus
 
 import (
@@ -27,7 +27,6 @@ type Bus interface {
 	// oldest first, and the seq from which Since goes on.
 	Recent(ctx context.Context, tenant, pattern string, n int) ([]bus.Message, uint64, error)
 	Since(ctx context.Context, tenant, pattern string, seq uint64, n int) ([]bus.Message, uint64, error)
-	Dead(ctx context.Context, tenant string, f core.Filter) (core.Page[bus.DeadLetter], error)
 	Subscriptions(ctx context.Context, tenant string) ([]bus.SubscriptionInfo, error)
 	Mailboxes(ctx context.Context, tenant string) ([]bus.Mailbox, error)
 }
@@ -142,10 +141,15 @@ func state(env *pane.Env, m *bus.Message) pane.State {
 	switch {
 	case m.Unanswered:
 		return pane.State{State: screen.Waiting, Word: "no answer " + pane.Age(env.Now, m.Timestamp)}
+	case m.Dead == bus.Unanswered && m.ResentAs == "":
+		return pane.State{State: screen.Waiting, Word: "no answer"}
 	case m.ResponseID != "":
 		return pane.State{State: screen.Succeeded, Word: "answered"}
 	}
 	word := string(m.Status)
+	if m.Dead != "" && m.ResentAs == "" {
+		word = m.Dead
+	}
 	if m.Status == bus.Open {
 		return pane.State{State: screen.Queued, Word: "unread"}
 	}

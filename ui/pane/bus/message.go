@@ -80,7 +80,7 @@ func messageText(env pane.Env, g *talked, out *pane.Paras) {
 		out.Head("deliveries")
 		for _, d := range m.Deliveries {
 			st := screen.StateOf(string(d.Status))
-			line := d.RecipientID + " " + string(d.Status)
+			line := d.RecipientID + d.Subscription + " " + string(d.Status)
 			if !d.At.IsZero() {
 				line += " " + pane.Age(env.Now, d.At) + " ago"
 			}
@@ -100,6 +100,6 @@ func messageText(env pane.Env, g *talked, out *pane.Paras) {
 		}
 	}
 	out.Head("record")
-	out.Fields(&env, m, "message:message_id,accent correlation:correlation_id,dim repeats:resend_of,opens=bus-message")
+	out.Fields(&env, m, "message:message_id,accent correlation:correlation_id,dim repeats:resend_of,opens=bus-message repeated:resent_as,opens=bus-message")
 	out.Fields(&env, m, "task:task_id,opens trace:trace_id,dim seq,dim")
 }
