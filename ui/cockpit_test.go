@@ -66,7 +66,7 @@ func TestTheFleetSaysWhyALastTaskDidNotSucceed(t *testing.T) {
 		})
 	}
 	ended(6, task.Failed)
-	r.has("✗ failed: exit sta")
+	r.has("✗ exit status 1")
 	ended(99, task.TimedOut)
 	r.has("◔ timed out: what")
 	ended(10, task.Succeeded)

@@ -100,10 +100,7 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 		RC     int    `json:"rc"`
 		Stdout string `json:"stdout"`
 	}{exit.Code, tail})
-	message := "the agent's process " + exit.Describe() + " without a result"
-	if t.warning != "" {
-		message += ": " + t.warning
-	}
+	message := unfinished(exit, t.warning)
 	switch {
 	case exit.Limited():
 		out = keeper.Failure("limit_exceeded", message, false)
@@ -119,6 +116,16 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 	}
 	out.Output = output
 	return t.OnPurpose(out), false
+}
+
+// unfinished says of a process that gave no result why: what it said last, which a list
+// shows the beginning of, and how it ended.
+func unfinished(exit cell.Exit, said string) string {
+	how := "the agent's process " + exit.Describe() + " without a result"
+	if said == "" {
+		return how
+	}
+	return said + " (" + how + ")"
 }
 
 // gaveUp makes the outcome of a turn of a program that failed by its status. One that says

@@ -57,7 +57,7 @@ func TestACommandThatJustExitsIsAnAgent(t *testing.T) {
 func TestTheFailureNamesTheLastComplaint(t *testing.T) {
 	h, w := openAgent(t, sh("echo first >&2; echo 'cannot open x' >&2; exit 2")...)
 	out := ask(t, h, w.prompt("go"))
-	want := "the agent's process exited with status 2 without a result: cannot open x"
+	want := "cannot open x (the agent's process exited with status 2 without a result)"
 	expect.True(t, out.Error != nil && out.Error.Message == want, "error %+v, want %q", out.Error, want)
 }
 

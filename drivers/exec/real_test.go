@@ -58,7 +58,7 @@ enabled = false
 		},
 		"gemini, lines": {
 			wire: "gemini", command: []string{bin + "/gemini", "-o", "stream-json", "--yolo"}, env: geminiEnv, home: geminiHome,
-			login: "agent_login: the agent needs a login: the agent's process exited with status 41 without a result: Please set an Auth method",
+			login: "agent_login: the agent needs a login: Please set an Auth method",
 		},
 		"gemini, one document": {wire: "gemini", command: []string{bin + "/gemini", "-o", "json", "--yolo"}, env: geminiEnv, home: geminiHome},
 	} {

@@ -139,10 +139,7 @@ func (h *hearing) outcome(exit cell.Exit, warning string) task.Outcome {
 	case h.finished:
 		return task.Outcome{Status: task.Succeeded, Text: h.final, Output: core.MustEncode(map[string]string{"text": h.final})}
 	}
-	reason := "the agent's process " + exit.Describe() + " without a result"
-	if why := cmp.Or(h.complaint, warning); why != "" {
-		reason += ": " + why
-	}
+	reason := unfinished(exit, cmp.Or(h.complaint, warning))
 	switch {
 	case exit.Limited():
 		return keeper.Failure("limit_exceeded", reason, false)

@@ -92,7 +92,7 @@ usage 120=100+20 $0.0000 of 120/0
 usage 0=0+0 $0.0008 of 120/1000000`},
 		{"claude-2.1.332-login.jsonl", 1, "agent_login: the agent needs a login: Not logged in · Please run /login", `mode its own permission mode is default {"mode":"default"}`},
 		{"claude-2.1.332-credit.jsonl", 0, "agent_limit: the agent is at a limit: Credit balance is too low", `mode its own permission mode is default {"mode":"default"}`},
-		{"claude-2.1.332-retries.jsonl", 1, "agent_limit: the agent is at a limit: the agent's process exited with status 1 without a result: its model's API refuses: rate_limit (status 429); try 2 of 10", `mode its own permission mode is default {"mode":"default"}`},
+		{"claude-2.1.332-retries.jsonl", 1, "agent_limit: the agent is at a limit: its model's API refuses: rate_limit (status 429); try 2 of 10 (the agent's process exited with status 1 without a result)", `mode its own permission mode is default {"mode":"default"}`},
 		{"codex-0.171.0-text.jsonl", 0, "succeeded: hello there", `message hello there
 usage 120=100+20 $0.0000 of 0/0`},
 		{"codex-0.171.0-tools.jsonl", 0, "succeeded: FINAL: the tool said: Chunk ID: 53f061\nWall time: 0.0002 seconds\nProcess exited with code 2\nOriginal token count: 14\nOutput:\nls: cannot access '/nowhere': No such file or directory\n", `tool_call item_1 command_execution /bin/bash -lc 'echo hi > out.txt' {"command":"/bin/bash -lc 'echo hi > out.txt'"}
@@ -116,7 +116,7 @@ message FINAL: the tool said: {"output":"Successfully created and wrote to new f
 usage 360=300+60 $0.0000 of 0/0`},
 		{"gemini-0.61.0-limit.jsonl", 173, "agent_limit: the agent is at a limit: [API Error: You have exhausted your daily quota on this model.]\nPlease wait and try again later. To increase your limits, request a quota increase through AI Studio, or switch to another /auth method", ""},
 		{"gemini-0.61.0-login.stderr", 144, "agent_login: the agent needs a login: API key not valid. Please pass a valid API key.", ""},
-		{"gemini-0.61.0-nologin.stderr", 41, "agent_login: the agent needs a login: the agent's process exited with status 41 without a result: Please set an Auth method in your /srv/home/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA", ""},
+		{"gemini-0.61.0-nologin.stderr", 41, "agent_login: the agent needs a login: Please set an Auth method in your /srv/home/.gemini/settings.json or specify one of the following environment variables before running: GEMINI_API_KEY, GOOGLE_GENAI_USE_VERTEXAI, GOOGLE_GENAI_USE_GCA (the agent's process exited with status 41 without a result)", ""},
 	} {
 		t.Run(c.recording, func(t *testing.T) {
 			dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 // one, has the keys.
 func (p *Page) Draw(c *screen.Canvas, focused bool) {
 	for y := 0; y < c.H() && p.top+y < len(p.lines); y++ {
-		line, label := &p.lines[p.top+y], min(labelWidth, c.W()/4)
+		line, label := &p.lines[p.top+y], labels(c.W())
 		if line.wide {
 			label = 0
 		}

@@ -10,6 +10,9 @@ import (
 // labelWidth is the width of the column of labels on a page of usual width.
 const labelWidth = 12
 
+// labels is that of a page of some width: ten cells, which the longest words take, from 35 on.
+func labels(w int) int { return min(labelWidth, w*2/7) }
+
 type laidKey struct {
 	text  string
 	exact bool
@@ -37,7 +40,7 @@ type pageLine struct {
 
 func (p *Page) lay() {
 	p.lines, p.ends, p.broad = p.lines[:0], p.ends[:0], 0
-	label := min(labelWidth, p.w/4)
+	label := labels(p.w)
 	was := p.laid
 	p.laid = make(map[laidKey][]string, len(p.paras))
 	for i := range p.paras {

@@ -341,6 +341,9 @@ func (p *List) why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 		return a.Reason, screen.Bad
 	case a.LastStatus != "" && a.LastStatus != task.Succeeded:
 		st := pane.StatusState(a.LastStatus)
+		if a.LastStatus == task.Failed {
+			return st.Glyph(env.Glyphs) + " " + p.causes.of(a.LastTaskID), st.Role()
+		}
 		return st.Label(env.Glyphs) + ": " + p.causes.of(a.LastTaskID), st.Role()
 	}
 	return "", screen.Dim
