@@ -23,7 +23,7 @@ func tasks() []*Face {
 		Of[task.Task]{
 			Noun: "task", ID: "task_id", Head: "title", Says: taskSays,
 			Tool:    "*-input", // who gave it has it
-			List:    "STATUS:11 TITLE:20*5 WHY:16*3/1 AGENT:8*1/2 AGE:4/3 KIND:8*1/4 PRI:3/20 TASK:4ki",
+			List:    "STATUS:11 TITLE:20*5 WHY:16*3/1 AGENT:12*2/2 AGE:4/3 KIND:8*1/4 PRI:3/20 TASK:4ki",
 			Columns: "TASK:task_id STATUS KIND:kind,24 AGENT:agent PRI:priority TRY,right AGE:created_at,age TITLE:title,40",
 			Wide:    "SESSION:session_id TRACE:trace_id PARENT:parent_task_id CREATED:created_at COMPLETED:completed_at APPROVAL:approval_id ERROR:error_code",
 			Cells: Cells[task.Task]{

@@ -80,6 +80,8 @@ func storyText(_ *pane.Env, l *story.Line) (string, screen.Role) {
 		return text, screen.Title
 	case l.Begins():
 		return text, screen.Bad
+	case l.What == "asked": // a question is no failure
+		return "  " + text, screen.Warn
 	case l.Bad:
 		return "  " + text, screen.Bad
 	default:
