@@ -190,3 +190,19 @@ func TestTasksThatNeedSomebodyStandFirstAndSayWhy(t *testing.T) {
 	order("needs blocked failed succeeded")
 	expect.Is(t, r.m.focused().Selected(r.m.env()).ID, id("tk", 1), "under the cursor")
 }
+
+func TestAnAgentWhoseTaskWaitsForAnAnswerNeedsSomebody(t *testing.T) {
+	r := newRig(t, 80, 24)
+	r.has("○ idle      large")
+	r.change(func() {
+		ask := *r.w.approvals[0]
+		ask.ApprovalID, ask.Gate, ask.TaskID, ask.Agent.Name = id("ap", 9), judge.GateStart, id("tk", 9), "large"
+		ask.Subject.Headline = "tell agent large: go on"
+		r.w.approvals = append(r.w.approvals, &ask)
+	})
+	r.has("asks: tell agent lar")
+	r.keys("ctrl+l")
+	r.has("◆ needs you large")
+	r.change(func() { r.w.approvals = r.w.approvals[:len(r.w.approvals)-1] })
+	r.has("○ idle      large")
+}

@@ -24,7 +24,7 @@ func audited() []*Face {
 			Columns: "SEQ:seq EVENT:event_id TYPE:event_type BY:actor,20 DOOR:door AGE:created_at,age WHAT,60",
 			Wide:    "TIME:created_at TRACE:trace_id",
 			Cells: Cells[audit.Event]{
-				"WHAT": func(e *audit.Event, _ At) string { return cmp.Or(operator.HeldIn(e), eventOf(e), string(e.Payload)) },
+				"WHAT": func(e *audit.Event, _ At) string { return What(e) },
 			},
 		}.Face(),
 		Of[story.Line]{
@@ -122,6 +122,9 @@ func audited() []*Face {
 		}.Face(),
 	}
 }
+
+// What is what an event says.
+func What(e *audit.Event) string { return cmp.Or(operator.HeldIn(e), eventOf(e), string(e.Payload)) }
 
 // eventOf says what an event is about, how that is by it, and the short parts of its
 // detail: digests, and what is told elsewhere, are for -o json.

@@ -44,6 +44,16 @@ func Ending(id string) string {
 	return digits[min(len(digits)-len(strings.TrimLeft(digits, "0")), len(digits)-ending):]
 }
 
+// Endings is a text with the ends alone of the ids in it.
+func Endings(text string) string {
+	words := strings.Split(text, " ")
+	for i, w := range words {
+		id := strings.TrimRight(w, ",.:;)")
+		words[i] = Ending(id) + w[len(id):]
+	}
+	return strings.Join(words, " ")
+}
+
 // layout finds how wide columns are.
 type layout struct {
 	cols   []Column

@@ -304,3 +304,12 @@ func TestTheSelectedRowKeepsTheColourOfItsState(t *testing.T) {
 		expect.True(t, role == want, "cell %d is %s, want %s", at, role, want)
 	}
 }
+
+func TestIdsInATextAreShownByTheirEnds(t *testing.T) {
+	for text, want := range map[string]string{
+		"task tk_bf4fc_0000000042 queued, approval ap_bf4fc_0000012345.": "task 0042 queued, approval 12345.",
+		"no id in it, _ and a_b": "no id in it, _ and a_b", "": "",
+	} {
+		expect.Is(t, grid.Endings(text), want)
+	}
+}

@@ -63,7 +63,7 @@ func StatusState(s task.Status) State {
 func AgentState(env *Env, a *fleet.Agent) State {
 	word := a.State()
 	switch {
-	case word == "waiting for you":
+	case word == "waiting for you" || Asking(env, a) != nil:
 		return State{screen.Waiting, "needs you"}
 	case word == "stuck":
 		return State{screen.Waiting, word}
@@ -213,12 +213,18 @@ func During(a *judge.Approval) (lines []string) {
 	return lines
 }
 
-// Connects is an open question about a connection of a task, nil for none.
-func Connects(env *Env, task string) *judge.Approval {
+// Asking is an open question about what an agent does that it does not wait for itself:
+// a connection of its task, or whether a task goes to it. nil is none.
+func Asking(env *Env, a *fleet.Agent) *judge.Approval {
 	for _, ask := range env.Snap.Approvals {
-		if task != "" && ask.Gate == judge.GateNet && ask.TaskID == task {
+		if About(ask, a) {
 			return ask
 		}
 	}
 	return nil
+}
+
+// About says whether a question is such a one.
+func About(ask *judge.Approval, a *fleet.Agent) bool {
+	return ask.Gate == judge.GateStart && ask.Agent.Name == a.Name || ask.Gate == judge.GateNet && a.TaskID != "" && ask.TaskID == a.TaskID
 }

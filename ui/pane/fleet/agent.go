@@ -170,8 +170,8 @@ func (p *Agent) text(env pane.Env, a *fleet.Agent, out *pane.Paras) {
 		}
 		out.Exact("waits for", text, screen.Warn)
 	}
-	if ask := pane.Connects(&env, a.TaskID); ask != nil {
-		out.Exact("connects", "approval "+ask.ApprovalID+": "+pane.Headline(ask), screen.Warn)
+	if ask := pane.Asking(&env, a); ask != nil {
+		out.Exact("asks", "approval "+ask.ApprovalID+": "+pane.Headline(ask), screen.Warn)
 	}
 	out.Exact("asks", a.Attention, screen.Warn)
 	if a.Stuck != nil {

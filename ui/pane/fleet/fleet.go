@@ -331,8 +331,8 @@ func (p *List) why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
 	switch {
 	case a.Waiting != "":
 		return "asks: " + pane.Asks(env, a), screen.Warn
-	case pane.Connects(env, a.TaskID) != nil:
-		return "asks: " + pane.Headline(pane.Connects(env, a.TaskID)), screen.Warn
+	case pane.Asking(env, a) != nil:
+		return "asks: " + pane.Headline(pane.Asking(env, a)), screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Stuck != nil:

@@ -36,12 +36,15 @@ const (
 
 // byNeed puts rows in the order of need.
 func byNeed(env *pane.Env, rows []worker) {
-	due := make(map[string]time.Time, len(env.Snap.Approvals)) // by approval, and by task of a connection's
+	due := make(map[string]time.Time, len(env.Snap.Approvals)) // by approval, and by what it is about besides, see pane.About
 	for _, a := range slices.Backward(env.Snap.Approvals) {    // the soonest last, so it stays
 		ends, _ := a.Ends()
 		due[a.ApprovalID] = ends
-		if a.Gate == judge.GateNet {
+		switch a.Gate {
+		case judge.GateNet:
 			due[a.TaskID] = ends
+		case judge.GateStart:
+			due[a.Agent.Name] = ends
 		}
 	}
 	all := make([]need, len(rows))
@@ -72,9 +75,12 @@ func needOf(w worker, due map[string]time.Time) need {
 		a := w.agent
 		ask, state = a.Waiting, a.State()
 		_, connects := due[a.TaskID]
+		_, starts := due[a.Name]
 		switch {
-		case connects && a.Waiting == "":
-			ask, state = a.TaskID, "waiting for you"
+		case (connects || starts) && a.Waiting == "":
+			if ask, state = a.TaskID, "waiting for you"; !connects {
+				ask = a.Name
+			}
 		case a.Stuck != nil && state == "stuck":
 			n.since = a.Stuck.Since
 		case state == "waiting for you" && a.Waiting == "" && a.Attention == "":

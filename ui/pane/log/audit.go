@@ -9,6 +9,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
+	"swarmdeck/ui/grid"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 )
@@ -31,6 +32,9 @@ func NewAudit(of Audit) *pane.Table[audit.Event] {
 		Cells: map[string]pane.Cell[audit.Event]{
 			"BY": func(env *pane.Env, e *audit.Event) (string, screen.Role) {
 				return e.Actor + " (" + string(e.Door) + ")", screen.Text
+			},
+			"WHAT": func(_ *pane.Env, e *audit.Event) (string, screen.Role) {
+				return grid.Endings(face.What(e)), screen.Text
 			},
 		},
 		Item: eventItem, Fetch: of.Told, All: of.List,
