@@ -18,12 +18,17 @@ import (
 func (r *rig) intend(by core.Caller, s *source, n int) {
 	r.t.Helper()
 	c := control.New(control.Options{
-		Ledger: r.ledger, DAG: r.DAG, Tenants: r.db.Tenants, Slots: 1, Owner: "controller",
+		Ledger: r.ledger, DAG: r.DAG, Tenants: r.db.Tenants,
 		Backoff: func(int) time.Duration { return time.Microsecond },
 	})
-	r.no(c.Register("chance", control.Kind{Effect: &chance{source: s}, Attempts: 2}))
-	var ids []string
-	for range n {
+	r.no(c.Register("chance", control.Kind{Effect: chance{s}, Attempts: 2}))
+	ctx, stop := context.WithCancel(r.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = c.Run(ctx) })
+	defer running.Wait()
+	defer stop()
+	for range n { // one after the other: the source is one goroutine's
+
 		spec := control.Spec{AgentID: s.name("agent"), TaskID: pick(s, "", "task-1"), Subject: pick(s, "", "resource:"+s.name("res"))}
 		if s.IntN(2) == 0 {
 			spec.Cause = s.ref()
@@ -31,42 +36,26 @@ func (r *rig) intend(by core.Caller, s *source, n int) {
 		for range 1 + s.IntN(3) {
 			spec.Steps = append(spec.Steps, control.Step{Action: "chance", Args: s.object(2)})
 		}
-		i := expect.Of(c.Intend(r.t.Context(), by, spec))(r.t)
-		ids = append(ids, i.IntentID)
-	}
-	ctx, stop := context.WithCancel(r.t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = c.Run(ctx) })
-	defer running.Wait()
-	defer stop()
-	for _, id := range ids {
-		i, err := c.Await(ctx, by.Tenant, id)
-		r.no(err)
+		i := expect.Of(c.Intend(ctx, by, spec))(r.t)
+		i = expect.Of(c.Await(ctx, by.Tenant, i.IntentID))(r.t)
 		if i.Status == control.Stuck {
-			_, err = c.Withdraw(ctx, by, id, "enough")
-			r.no(err)
+			expect.Of(c.Withdraw(ctx, by, i.IntentID, "enough"))(r.t)
 		}
 	}
 }
 
-// chance is an effect that does what the source says. One slot has it called
-// by one goroutine at a time.
-type chance struct {
-	mu sync.Mutex
-	*source
-}
+// chance is an effect that does what the source says.
+type chance struct{ *source }
 
-func (e *chance) Probe(context.Context, control.Job) (control.Seen, error) {
+func (e chance) Probe(context.Context, control.Job) (control.Seen, error) {
 	return control.Seen{}, nil
 }
 
-func (e *chance) Act(context.Context, control.Job) (control.Seen, error) { return e.sees() }
+func (e chance) Act(context.Context, control.Job) (control.Seen, error) { return e.sees() }
 
-func (e *chance) Compensate(context.Context, control.Job) (control.Seen, error) { return e.sees() }
+func (e chance) Compensate(context.Context, control.Job) (control.Seen, error) { return e.sees() }
 
-func (e *chance) sees() (control.Seen, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e chance) sees() (control.Seen, error) {
 	seen := control.Seen{Met: e.IntN(4) > 0, Why: pick(e.source, texts...), Result: e.object(1)}
 	for range e.IntN(3) {
 		h := e.head(false)

@@ -12,13 +12,13 @@ import (
 
 // amend changes an intent for somebody.
 func (c *Controller) amend(ctx context.Context, by core.Caller, id, what string, fn func(*file) error) (Intent, error) {
-	seq, err := c.local(ctx, by, id)
+	id, err := c.local(ctx, by, id)
 	if err != nil {
 		return Intent{}, err
 	}
 	var out Intent
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		f, err := c.open(tx, seq)
+		f, err := c.open(tx, id)
 		if err != nil {
 			return err
 		}
@@ -28,6 +28,7 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, id, what string,
 		if err := fn(f); err != nil {
 			return err
 		}
+		f.wake(f.IntentID)
 		out = f.Intent
 		return nil
 	})
@@ -59,11 +60,12 @@ func (c *Controller) Withdraw(ctx context.Context, by core.Caller, id, reason st
 			}
 		}
 		f.emit(&dag.Interruption{Reason: dag.ReasonCanceled, Affects: affects})
-		if f.desk.Lease != nil && f.Status == Open { // who works on it is told, and what comes of that is taken back
-			f.tx.OnCommit(func() { c.stop(place{f.TenantID, f.IntentID}) })
+		if f.tried() { // it is cut off, and what comes of that is taken back
+			at := place{f.TenantID, f.IntentID}
+			f.tx.OnCommit(func() { c.cutOff(errWithdrawn, func(other place) bool { return other == at }) })
 			return f.save("withdrawn", detail)
 		}
-		f.desk.Lease = nil
+		f.Epoch = 0
 		if f.Status == Waiting && f.Approval != "" {
 			mine := func(a *judge.Approval) bool { return a.ApprovalID == f.Approval }
 			if err := c.opt.Judge.Void(f.tx, mine, "the intent was withdrawn"); err != nil {
@@ -83,15 +85,8 @@ func (f *file) cutShort() {
 	}
 }
 
-// stop ends the work on an intent here.
-func (c *Controller) stop(at place) {
-	c.mu.Lock()
-	h := c.holding[at]
-	c.mu.Unlock()
-	if h != nil {
-		h.stop(errWithdrawn)
-	}
-}
+// tried reports whether a step is being tried just now.
+func (f *file) tried() bool { return f.Epoch == f.tx.Epoch() }
 
 // giveUp closes a stuck intent as it is.
 func (f *file) giveUp(why string, detail any) error {
@@ -118,15 +113,14 @@ func (c *Controller) Retry(ctx context.Context, by core.Caller, id string) (Inte
 			return f.anew()
 		case f.Status == Waiting:
 			return core.Errorf(core.Conflict, "intent %s waits %s", id, f.Why).With("approval_id", f.Approval)
-		case f.desk.Lease != nil:
+		case f.tried():
 			return core.Errorf(core.Conflict, "intent %s is being worked on", id).With("status", string(f.Status))
 		case f.Status == Stuck:
 			f.Status = Undoing
 			f.step().Status = StepFailed
 			f.callBack(f.At)
 		}
-		f.Tries = 0
-		f.look(f.tx.Now())
+		f.Tries, f.NextAt = 0, time.Time{}
 		return f.save("retry", detail)
 	})
 }
@@ -152,44 +146,19 @@ func (f *file) anew() error {
 	return err
 }
 
-// Await waits until an intent is over, or stuck, and returns it. What another
-// controller of the same data did to it is seen within the time of a lease.
+// Await waits until an intent is over, or stuck, and returns it.
 func (c *Controller) Await(ctx context.Context, tenant, id string) (Intent, error) {
-	at := place{tenant, id}
 	for {
-		bell := make(chan struct{})
-		c.mu.Lock()
-		c.waiters[at] = append(c.waiters[at], bell)
-		c.mu.Unlock()
+		settled := c.settled.Look(func() {})
 		i, err := c.Get(ctx, core.Self(tenant, component), id)
 		if err != nil || i.Status.Over() || i.Status == Stuck {
-			c.forget(at, bell)
 			return i, err
 		}
 		select {
-		case <-bell:
-		case <-time.After(c.opt.Lease):
-			c.forget(at, bell)
+		case <-settled:
 		case <-ctx.Done():
-			c.forget(at, bell)
 			return i, ctx.Err()
 		}
-	}
-}
-
-// forget takes a waiter back that nobody woke.
-func (c *Controller) forget(at place, bell chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := c.waiters[at]
-	for n := range all {
-		if all[n] == bell {
-			all = append(all[:n:n], all[n+1:]...)
-			break
-		}
-	}
-	if c.waiters[at] = all; len(all) == 0 {
-		delete(c.waiters, at)
 	}
 }
 

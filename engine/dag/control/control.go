@@ -2,11 +2,9 @@ package control
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/judge"
-	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
 )
 
@@ -28,13 +25,6 @@ type Options struct {
 	// Halted reports a tenant whose emergency stop is on: nothing of it begins.
 	// nil is never.
 	Halted func(tenant string) bool
-	Slots  int // intents worked on at once; 0 means 8
-	// Owner names this controller in leases; "" makes a name up. Two that share
-	// an opening of the data file must differ.
-	Owner string
-	// Lease is how long a holder is believed to live without a word; 0 means
-	// 15 s. It says so three times in that time.
-	Lease time.Duration
 	// Backoff is the pause after a try, from 1; nil doubles from 1 s to 1 min.
 	Backoff func(try int) time.Duration
 	Health  *health.Troubles
@@ -46,17 +36,17 @@ type Controller struct {
 	ledger *audit.Ledger
 	dag    *dag.DAG
 	kinds  map[string]Kind // not changed after Run begins
-	loop   *loop.Loop
 
 	intents record.Table[Intent]
+	settled core.Condition // changes when an intent is over or stuck
 
+	slots   chan struct{}
 	working sync.WaitGroup
-	begin   func(*held, context.Context) // works on what was leased
 
-	mu      sync.Mutex
-	holding map[place]*held           // what this controller works on
-	frozen  map[string]bool           // tenants that Freeze was called for
-	waiters map[place][]chan struct{} // closed when the intent is settled
+	mu     sync.Mutex
+	base   context.Context // of new work; nil while none may begin
+	runs   map[place]*run
+	frozen map[string]bool // tenants that Freeze was called for
 }
 
 // place names an intent among all tenants.
@@ -64,21 +54,13 @@ type place struct{ tenant, id string }
 
 // New makes a controller. It starts nothing: call Register, then Run.
 func New(opt Options) *Controller {
-	if opt.Slots == 0 {
-		opt.Slots = 8
-	}
-	if opt.Lease == 0 {
-		opt.Lease = 15 * time.Second
-	}
-	if opt.Owner == "" {
-		opt.Owner = "controller-" + strings.ToLower(rand.Text()[:8])
-	}
 	if opt.Backoff == nil {
 		opt.Backoff = func(try int) time.Duration { return core.Backoff(try-1, time.Second, time.Minute) }
 	}
-	c := &Controller{opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{}, holding: map[place]*held{}, frozen: map[string]bool{}, waiters: map[place][]chan struct{}{}}
-	c.loop = loop.New(loop.Options{Component: "intents", Health: opt.Health, Clock: opt.Ledger.Clock(), Pass: c.tend})
-	c.begin = func(h *held, ctx context.Context) { c.working.Go(func() { c.carry(ctx, h) }) }
+	c := &Controller{
+		opt: opt, ledger: opt.Ledger, dag: opt.DAG, kinds: map[string]Kind{},
+		slots: make(chan struct{}, slots), runs: map[place]*run{}, frozen: map[string]bool{},
+	}
 	c.intents = c.intentKind()
 	c.ledger.Register(c.intents.Auditable())
 	return c
@@ -111,13 +93,10 @@ func (c *Controller) Register(action string, k Kind) error {
 // Actions lists the action words that are carried out here.
 func (c *Controller) Actions() []string { return slices.Sorted(maps.Keys(c.kinds)) }
 
-// local reads an intent's id; one of another tenant is refused and audited.
-func (c *Controller) local(ctx context.Context, by core.Caller, id string) (uint64, error) {
-	seq, err := core.LocalSeq(core.IntentPrefix, by.Tenant, id)
-	if err != nil && core.AsError(err).Code == core.Denied {
-		return 0, c.ledger.Refuse(ctx, by, audit.Entry{Type: "tenant.violation", Subject: "tenant", ID: by.Tenant}, err)
-	}
-	return seq, err
+// local is an intent's id as it is kept; one of another tenant is refused and audited.
+func (c *Controller) local(ctx context.Context, by core.Caller, id string) (string, error) {
+	seq, err := c.ledger.LocalSeq(ctx, by, core.IntentPrefix, id)
+	return core.NewID(core.IntentPrefix, by.Tenant, seq), err
 }
 
 // maxWhy bounds a reason, in bytes: texts of effects come from outside.

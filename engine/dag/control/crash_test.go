@@ -68,7 +68,7 @@ func TestKilledAtAnyInstantNoEffectIsLostOrDoubled(t *testing.T) {
 func outsideRig(st store.Store, dir string) (*control.Controller, *audit.Ledger, error) {
 	ledger := audit.New(st, audit.Options{})
 	c := control.New(control.Options{
-		Ledger: ledger, DAG: dag.New(dag.Options{Ledger: ledger}), Tenants: st.Tenants, Slots: 4,
+		Ledger: ledger, DAG: dag.New(dag.Options{Ledger: ledger}), Tenants: st.Tenants,
 		Backoff: func(int) time.Duration { return time.Millisecond },
 	})
 	seen, blind := outside{dir: dir}, outside{dir: dir, blind: true}

@@ -8,16 +8,15 @@
 //	run_started   someone wants something
 //	tool_call     a step, server "controller", tool its action: the intent proper
 //	tool_result   what came of that step: the observation
-//	interruption  a holder died, the intent was withdrawn or refused
+//	interruption  the engine died, the intent was withdrawn or refused
 //	tool_call     "undo", requested by the call of the step that is taken back
 //	run_finished  it is over
 //
-// An Effect looks, acts and takes back; drivers fill it. The controller looks
-// before it acts, each time: what it finds decides, not what it remembers
-// (level-based). Before an Effect may touch anything, a lease with a fencing
-// number is on disk. Whoever holds it works alone; a holder that dies loses it
-// when it ends, or at once when the data file has a new owner since. What
-// comes late from a lost lease is refused and audited.
+// An Effect looks, acts and takes back; drivers fill it. One goroutine works on an
+// intent, and looks before it acts, each time: what it finds decides, not what it
+// remembers (level-based). Before an Effect may touch anything, it is on disk that
+// the step is tried, and in which epoch of the data file: only the program that has
+// the file open can write, so a try of an earlier epoch is over, whatever it did.
 //
 // A step that does not come about is tried again with back-off, a bounded number
 // of times, also when each try kills the process. Then, or when the intent is

@@ -9,8 +9,8 @@ import (
 )
 
 // Effect is one kind of effect on the world. Its methods are given a context
-// that ends with the time for them, with the lease, and when the intent is
-// withdrawn; they must return then. They are never called side by side for one
+// that ends with the time for them, and when the intent is withdrawn; they must
+// return then. They are never called side by side for one
 // step.
 //
 // An error of code InvalidInput, NotFound, Conflict or Denied is final; after
@@ -46,9 +46,6 @@ type Job struct {
 	Earlier   []core.Raw   // results of the steps before it
 	Result    core.Raw     // of Compensate: what the step came to; nil when it never ended well
 	Attempt   int          // from 1
-	// Fence grows with each holder. What can compare it, refuses a smaller one
-	// than it has seen.
-	Fence uint64
 }
 
 // Seen is an observation.

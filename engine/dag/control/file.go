@@ -3,7 +3,6 @@ package control
 import (
 	"errors"
 	"slices"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -12,12 +11,10 @@ import (
 	"swarmdeck/store"
 )
 
-// What is kept beside the intents. seq is the number in an intent's id.
+// What is kept beside the intents.
 const (
-	desks record.Rows[desk]     = "intent.desk" // seq, while it is not over
-	dues  record.Rows[struct{}] = "intent.due"  // time, seq: when which intent is to be looked at
-	turns record.Rows[uint64]   = "intent.turn" // subject, turn → seq, from when it is open until it is over
-	names record.Rows[known]    = "intent.key"  // by Spec.Key
+	turns record.Rows[string] = "intent.turn" // subject, turn → id, from when it is open until it is over
+	names record.Rows[known]  = "intent.key"  // by Spec.Key
 )
 
 // bOpen finds the intents that are not over, by the word open.
@@ -30,9 +27,9 @@ const (
 
 func (c *Controller) intentKind() record.Table[Intent] {
 	return &record.Kind[*Intent]{
-		Noun: "intent", Bucket: "intent", Ledger: c.ledger, Follow: c.settled,
+		Noun: "intent", Bucket: "intent", Ledger: c.ledger, Follow: c.follow,
 		ID: func(i *Intent) string { return i.IntentID }, Number: record.Numbers(core.IntentPrefix), Name: record.NumberedName(core.IntentPrefix),
-		Says: "status at tries fence withdrawn approval_id",
+		Says: "status at tries withdrawn approval_id",
 		Indexes: []record.Index[*Intent]{{Bucket: bOpen, Count: string(bOpen), Word: func(i *Intent) string {
 			if i.Status.Over() {
 				return ""
@@ -42,20 +39,10 @@ func (c *Controller) intentKind() record.Table[Intent] {
 	}
 }
 
-// desk is what changes without being history: when an intent is to be looked
-// at, and who has it.
-type desk struct {
-	Due   int64  `json:"due,omitzero"` // µs; 0 is when something else happens
-	Lease *Lease `json:"lease,omitzero"`
-}
-
-// dueKey is where an intent is found by when it is due.
-func dueKey(due int64, seq uint64) record.Key { return record.Seq(uint64(due)).Seq(seq) }
-
 // known is the intent that a key stands for.
 type known struct {
-	Seq  uint64 `json:"seq"`
-	Spec string `json:"spec"` // digest of what is wanted
+	IntentID string `json:"intent_id"`
+	Spec     string `json:"spec"` // digest of what is wanted
 }
 
 // file is an intent in hand, within one transaction.
@@ -63,34 +50,18 @@ type file struct {
 	Intent
 	c      *Controller
 	tx     *audit.Tx
-	seq    uint64
 	was    *Intent // as it is stored; nil for a new one
-	desk   desk
-	due    int64 // as it is in dues
 	events []dag.Event
 	fault  error // of an event that could not be made
 }
 
-// read reads an intent as it is stored.
-func (c *Controller) read(tx store.Tx, seq uint64) (*Intent, desk, error) {
-	i, err := c.intents.At(tx, record.Seq(seq))
-	if err == nil && i == nil {
-		err = core.Missing("intent", core.NewID(core.IntentPrefix, tx.Tenant(), seq))
-	}
-	if err != nil {
-		return nil, desk{}, err
-	}
-	d, _, err := desks.Get(tx, record.Seq(seq))
-	return i, d, err
-}
-
 // open takes an intent in hand.
-func (c *Controller) open(tx *audit.Tx, seq uint64) (*file, error) {
-	i, d, err := c.read(tx, seq)
+func (c *Controller) open(tx *audit.Tx, id string) (*file, error) {
+	i, err := c.intents.Need(tx, id)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{Intent: *i, c: c, tx: tx, seq: seq, was: i, desk: d, due: d.Due}
+	f := &file{Intent: *i, c: c, tx: tx, was: i}
 	f.Steps = slices.Clone(i.Steps)
 	return f, nil
 }
@@ -108,15 +79,6 @@ func (f *file) emit(body dag.Body) dag.EventRef {
 	return dag.EventRef{EventID: e.EventID}
 }
 
-// look says when the intent is to be looked at: zero is when something else
-// happens to it.
-func (f *file) look(at time.Time) {
-	f.desk.Due = 0
-	if !at.IsZero() {
-		f.desk.Due = at.UnixMicro()
-	}
-}
-
 // save writes the intent, its events and its audit event.
 func (f *file) save(event string, detail any) error {
 	if f.fault != nil {
@@ -131,27 +93,13 @@ func (f *file) save(event string, detail any) error {
 	}
 	kept := f.Intent // what follows the commit has it: its steps are not changed any more
 	f.was, f.Steps = &kept, slices.Clone(f.Steps)
-	return f.putDesk()
+	return nil
 }
 
-// putDesk writes what is no history.
-func (f *file) putDesk() error {
-	if f.due != 0 && (f.due != f.desk.Due || f.Status.Over()) {
-		if err := dues.Delete(f.tx, dueKey(f.due, f.seq)); err != nil {
-			return err
-		}
-	}
-	if f.Status.Over() {
-		return desks.Delete(f.tx, record.Seq(f.seq))
-	}
-	if due := f.desk.Due; due != 0 {
-		if err := dues.Put(f.tx, dueKey(due, f.seq), struct{}{}); err != nil {
-			return err
-		}
-		f.tx.OnCommit(func() { f.c.loop.Due(f.TenantID, time.UnixMicro(due)) })
-	}
-	f.due = f.desk.Due
-	return desks.Put(f.tx, record.Seq(f.seq), f.desk)
+// wake has the work on an intent go on once this is committed.
+func (f *file) wake(id string) {
+	at := place{f.TenantID, id}
+	f.tx.OnCommit(func() { f.c.wake(at) })
 }
 
 // line puts the intent in line behind the others of its subject.
@@ -160,7 +108,7 @@ func (f *file) line() error {
 		return nil
 	}
 	f.Turn = uint64(f.tx.Add(countTurn, 1))
-	return turns.Put(f.tx, record.Text(f.Subject).Seq(f.Turn), f.seq)
+	return turns.Put(f.tx, record.Text(f.Subject).Seq(f.Turn), f.IntentID)
 }
 
 // leave takes it out of the line, and gives the next one its turn.
@@ -173,19 +121,19 @@ func (f *file) leave() error {
 	}
 	f.Turn = 0
 	next, err := first(f.tx, f.Subject)
-	if err != nil || next == 0 {
-		return err
+	if err == nil && next != "" {
+		f.wake(next)
 	}
-	return f.c.poke(f.tx, next)
+	return err
 }
 
-// first finds whose turn it is with a subject; 0 is nobody's.
-func first(tx store.Tx, subject string) (seq uint64, err error) {
-	err = turns.Each(tx, record.Text(subject), func(_ record.Parts, whose uint64) (bool, error) {
-		seq = whose
+// first finds whose turn it is with a subject; "" is nobody's.
+func first(tx store.Tx, subject string) (id string, err error) {
+	err = turns.Each(tx, record.Text(subject), func(_ record.Parts, whose string) (bool, error) {
+		id = whose
 		return false, nil
 	})
-	return seq, err
+	return id, err
 }
 
 // close ends the intent.
@@ -196,36 +144,17 @@ func (f *file) close(status Status, event string, detail any) error {
 		exit, f.Why = "success", ""
 	}
 	f.emit(&dag.RunFinished{Exit: exit})
-	f.desk = desk{}
 	if err := f.leave(); err != nil {
 		return err
 	}
 	return f.save(event, detail)
 }
 
-// poke has an intent looked at now, whoever holds it.
-func (c *Controller) poke(tx *audit.Tx, seq uint64) error {
-	f, err := c.open(tx, seq)
-	if err != nil {
-		return err
-	}
-	f.look(tx.Now())
-	return f.putDesk()
-}
-
-// settled wakes, after the commit, who waits for an intent that is over.
-func (c *Controller) settled(tenant, id string, i *Intent) {
-	if !i.Status.Over() && i.Status != Stuck {
-		return
-	}
-	c.opt.Health.Clear(tenant, "intents", id)
-	at := place{tenant, id}
-	c.mu.Lock()
-	all := c.waiters[at]
-	delete(c.waiters, at)
-	c.mu.Unlock()
-	for _, done := range all {
-		close(done)
+// follow wakes, after the commit, who waits for an intent that is over.
+func (c *Controller) follow(tenant, id string, i *Intent) {
+	if i.Status.Over() || i.Status == Stuck {
+		c.opt.Health.Clear(tenant, "intents", id)
+		c.settled.Change(func() {})
 	}
 }
 

@@ -52,14 +52,12 @@ func (f *file) ask() (judge.Ask, error) {
 }
 
 // judged has the judge look at an intent.
-func (c *Controller) judged(ctx context.Context, h *held) {
-	ctx = context.WithoutCancel(ctx)
-	self := core.Self(h.tenant, component)
-	err := judge.Decide(func() error {
+func (c *Controller) judged(ctx context.Context, at place) error {
+	return judge.Decide(func() error {
 		var ask judge.Ask
 		var v judge.Verdict
-		err := c.ledger.View(ctx, h.tenant, func(tx *audit.Tx) error {
-			f, err := c.open(tx, h.seq)
+		err := c.ledger.View(ctx, at.tenant, func(tx *audit.Tx) error {
+			f, err := c.open(tx, at.id)
 			if err == nil {
 				ask, err = f.ask()
 			}
@@ -69,21 +67,16 @@ func (c *Controller) judged(ctx context.Context, h *held) {
 			return err
 		}
 		if c.opt.Judge != nil {
-			v = c.opt.Judge.Evaluate(ctx, h.tenant, ask)
+			v = c.opt.Judge.Evaluate(ctx, at.tenant, ask)
 		}
-		return c.ledger.Update(ctx, self, func(tx *audit.Tx) error {
-			f, err := c.open(tx, h.seq)
-			if err != nil || f.desk.Lease == nil || f.desk.Lease.Fence != h.fence || f.Status != Waiting {
-				return err // withdrawn, or another's
+		return c.ledger.Update(ctx, core.Self(at.tenant, component), func(tx *audit.Tx) error {
+			f, err := c.open(tx, at.id)
+			if err != nil || f.Status != Waiting {
+				return err // withdrawn
 			}
-			f.desk.Lease = nil
 			return f.judge(ask, v)
 		})
 	})
-	if err != nil {
-		// The lease ends by itself, and then it is judged again.
-		c.opt.Health.Report(h.tenant, "intents", h.id, err)
-	}
 }
 
 // judge applies the judge's word.
@@ -100,7 +93,6 @@ func (f *file) judge(ask judge.Ask, v judge.Verdict) error {
 	case a != nil:
 		f.Approval, f.Used = a.ApprovalID, false
 		f.Why = "for an answer to " + a.ApprovalID
-		f.look(f.tx.Now().Add(lookAtApproval))
 		return f.save("asked", map[string]any{"approval_id": a.ApprovalID, "rule": v.RuleID})
 	case v.Decision == judge.Approve:
 		return f.approved("approved", map[string]any{"decision_id": d.DecisionID, "rule": v.RuleID})
@@ -114,7 +106,6 @@ func (f *file) approved(event string, detail any) error {
 	if err := f.line(); err != nil {
 		return err
 	}
-	f.look(f.tx.Now())
 	return f.save(event, detail)
 }
 
@@ -130,16 +121,16 @@ func (f *file) refuse(why string) error {
 }
 
 // lookAfter holds a waiting intent against its approval.
-func (f *file) lookAfter() error {
+func (f *file) lookAfter() (todo, error) {
+	next := todo{next: f.tx.Now().Add(lookAtApproval)}
 	a, err := f.c.opt.Judge.ApprovalIn(f.tx, f.Approval)
-	if err != nil {
-		return err
+	if err != nil || a.Status != judge.Voided {
+		return next, err
 	}
-	if a.Status == judge.Voided {
-		return f.refuse("the question was voided: " + a.VoidReason)
+	if err := f.refuse("the question was voided: " + a.VoidReason); err != nil {
+		return next, err
 	}
-	f.look(f.tx.Now().Add(lookAtApproval))
-	return f.putDesk()
+	return f.todo()
 }
 
 // useApproval checks, as the first step begins, that what was approved is what
@@ -161,7 +152,6 @@ func (f *file) useApproval() (bool, error) {
 		return false, err
 	}
 	f.Status, f.Approval, f.Why = Waiting, "", "for the judge, again: what was approved no longer stands"
-	f.look(f.tx.Now())
 	return false, f.save("asks_again", nil)
 }
 
@@ -169,18 +159,14 @@ func (f *file) useApproval() (bool, error) {
 var _ judge.Settler = (*Controller)(nil)
 
 func (c *Controller) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) error {
-	seq, err := core.LocalSeq(core.IntentPrefix, tx.Tenant(), a.Action.CallID)
-	if err != nil {
-		return err
-	}
-	f, err := c.open(tx, seq)
+	f, err := c.open(tx, a.Action.CallID)
 	if err != nil {
 		return err
 	}
 	if f.Status != Waiting || f.Approval != a.ApprovalID {
 		return core.Errorf(core.Conflict, "intent %s does not wait for approval %s any more", f.IntentID, a.ApprovalID)
 	}
-	f.desk.Lease = nil
+	f.wake(f.IntentID)
 	f.Decision = out.Decision.DecisionID
 	if out.Approved {
 		return f.approved("approved", map[string]any{"approval_id": a.ApprovalID, "by": out.By})

@@ -32,7 +32,6 @@ type rig struct {
 	dag   *dag.DAG
 	judge *judge.Judge
 	world *world
-	opt   control.Options
 }
 
 // inBubble runs a test on fake time.
@@ -66,9 +65,7 @@ rules:
 
 func (r *rig) controller() *control.Controller {
 	r.T.Helper()
-	opt := r.opt
-	opt.Ledger, opt.DAG, opt.Judge, opt.Tenants = r.Ledger, r.dag, r.judge, r.DB.Tenants
-	c := control.New(opt)
+	c := control.New(control.Options{Ledger: r.Ledger, DAG: r.dag, Judge: r.judge, Tenants: r.DB.Tenants})
 	for action, k := range map[string]control.Kind{
 		"make": {}, "fail": {Attempts: 3}, "hang": {Timeout: 10 * time.Second, Attempts: 2}, "wipe": {Destructive: true},
 	} {

@@ -94,15 +94,6 @@ func (c *Controller) Intend(ctx context.Context, by core.Caller, spec Spec) (Int
 	return out, explain("intend", err)
 }
 
-// IntendIn is Intend inside a transaction that changes something else: there is
-// an intent if and only if the change is made.
-func (c *Controller) IntendIn(tx *audit.Tx, spec Spec) (Intent, error) {
-	if err := c.check(&spec); err != nil {
-		return Intent{}, err
-	}
-	return c.intend(tx, spec, "")
-}
-
 // intend makes an intent of a spec that was checked.
 func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, error) {
 	digest, err := core.Digest(Spec{AgentID: spec.AgentID, Subject: spec.Subject, Steps: spec.Steps}) // what is wanted, of whom
@@ -117,9 +108,8 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 	if spec.TraceID == "" {
 		spec.TraceID = core.NewTrace(nil)
 	}
-	seq := c.intents.Next(tx)
-	f := &file{c: c, tx: tx, seq: seq, Intent: Intent{
-		TenantID: tx.Tenant(), IntentID: core.NewID(core.IntentPrefix, tx.Tenant(), seq), Status: Open,
+	f := &file{c: c, tx: tx, Intent: Intent{
+		TenantID: tx.Tenant(), IntentID: core.NewID(core.IntentPrefix, tx.Tenant(), c.intents.Next(tx)), Status: Open,
 		AgentID: spec.AgentID, TaskID: spec.TaskID, SessionID: spec.SessionID, TraceID: spec.TraceID, Subject: spec.Subject,
 		By: tx.By.Name, ByKind: tx.By.Kind, Door: tx.By.Door, Cause: spec.Cause.EventID, RetryOf: retryOf,
 		At: 1,
@@ -139,9 +129,9 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 		call := f.emit(&dag.ToolCall{Server: server, Tool: step.Action, CallID: callID(f.IntentID, n+1), Args: step.Args, RequestedBy: cause})
 		f.Steps = append(f.Steps, StepState{Action: step.Action, Status: StepPending, Call: call.EventID})
 	}
-	f.look(tx.Now())
+	f.wake(f.IntentID)
 	if spec.Key != "" {
-		if err := names.Put(tx, record.Key(spec.Key), known{seq, digest}); err != nil {
+		if err := names.Put(tx, record.Key(spec.Key), known{f.IntentID, digest}); err != nil {
 			return Intent{}, err
 		}
 	}
@@ -159,7 +149,7 @@ func (c *Controller) known(tx *audit.Tx, name string, k known, digest string, er
 	if err != nil {
 		return Intent{}, err
 	}
-	i, _, err := c.read(tx, k.Seq)
+	i, err := c.intents.Need(tx, k.IntentID)
 	if err != nil {
 		return Intent{}, err
 	}

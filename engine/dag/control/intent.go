@@ -93,24 +93,14 @@ type Intent struct {
 	Approval  string         `json:"approval_id,omitempty"`
 	Decision  string         `json:"decision_id,omitempty"`
 	Used      bool           `json:"approval_used,omitzero"`
-	Fence     uint64         `json:"fence,omitzero"`
+	Epoch     uint64         `json:"epoch,omitzero"`   // of the data file, while its step is tried
+	NextAt    time.Time      `json:"next_at,omitzero"` // it is not tried again before
 	CreatedAt time.Time      `json:"created_at"`
 	UpdatedAt time.Time      `json:"updated_at"`
 	EndedAt   time.Time      `json:"ended_at,omitzero"`
 	AuditSeq  uint64         `json:"audit_seq,omitzero"`
 
-	// Filled in when it is read, not part of the audited state.
-	Lease  *Lease    `json:"lease,omitzero"`
-	NextAt time.Time `json:"next_at,omitzero"` // when it is looked at again
-	Before string    `json:"waits_for,omitempty"`
-}
-
-// Lease is who works on an intent, and until when that is believed.
-type Lease struct {
-	Owner string    `json:"owner"`
-	Epoch uint64    `json:"epoch"` // of the data file: a smaller one's owner is dead
-	Fence uint64    `json:"fence"`
-	Until time.Time `json:"until"`
+	Before string `json:"waits_for,omitempty"` // the intent that comes first; filled in when it is read
 }
 
 // step is the step at hand.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -16,13 +15,13 @@ import (
 
 // Get reads an intent with what its steps want and came to.
 func (c *Controller) Get(ctx context.Context, by core.Caller, id string) (Intent, error) {
-	seq, err := c.local(ctx, by, id)
+	id, err := c.local(ctx, by, id)
 	if err != nil {
 		return Intent{}, err
 	}
 	var out Intent
 	err = c.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		i, _, err := c.read(tx, seq)
+		i, err := c.intents.Need(tx, id)
 		if err == nil {
 			err = c.show(tx, i)
 		}
@@ -60,23 +59,13 @@ func (c *Controller) fill(tx store.Tx, s *StepState) error {
 	return nil
 }
 
-// show adds to an intent who has it, and what it waits for.
+// show adds to an intent what it waits for.
 func (c *Controller) show(tx *audit.Tx, i *Intent) error {
 	if i.Status.Over() {
 		return nil
 	}
-	_, _, seq, _ := core.ParseID(i.IntentID)
-	d, _, err := desks.Get(tx, record.Seq(seq))
-	if err != nil {
-		return err
-	}
-	if d.Due != 0 {
-		i.NextAt = time.UnixMicro(d.Due).UTC()
-	}
-	if d.Lease != nil && d.Lease.Epoch == tx.Epoch() && d.Lease.Until.After(tx.Now()) {
-		i.Lease = d.Lease
-		i.NextAt = time.Time{}
-		i.Why = join(i.Why, fmt.Sprintf("%s works on it", d.Lease.Owner))
+	if i.Epoch == tx.Epoch() {
+		i.Why = join(i.Why, "the engine works on it")
 		return nil
 	}
 	if i.Turn > 0 && i.Status == Open {
@@ -84,8 +73,8 @@ func (c *Controller) show(tx *audit.Tx, i *Intent) error {
 		if err != nil {
 			return err
 		}
-		if whose != seq && whose != 0 {
-			i.Before = core.NewID(core.IntentPrefix, tx.Tenant(), whose)
+		if whose != i.IntentID && whose != "" {
+			i.Before = whose
 			i.Why = join(i.Why, fmt.Sprintf("%s comes first with %s", i.Before, i.Subject))
 			return nil
 		}

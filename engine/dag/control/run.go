@@ -8,13 +8,42 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/record"
+	"swarmdeck/engine/dag"
+	"swarmdeck/engine/estop"
+	"swarmdeck/engine/health"
+	"swarmdeck/engine/loop"
 )
 
+// run is the work on one intent: a goroutine, from when the intent is made or
+// Run begins until it is over or stuck.
+type run struct {
+	place
+	bell chan struct{}           // one slot: something changed
+	stop context.CancelCauseFunc // of what is being done; nil while nothing is
+}
+
+// todo is what there is to do for an intent.
+type todo struct {
+	try   *Intent   // its step at hand: that it begins is on disk
+	spent bool      // all tries of that ended with who made them: it is looked at once more
+	judge bool      // it has to be judged
+	over  bool      // nothing, until somebody retries it
+	next  time.Time // else: when to look again; zero is when something changes
+}
+
 const (
-	lookAgain  = time.Minute // while there is no slot
-	takeAtOnce = 64          // intents that one transaction leases
+	slots    = 8           // intents that are worked on at once
+	mostWait = time.Minute // timers stand while the machine sleeps
 )
+
+// Why what is done for an intent ends early.
+var (
+	errWithdrawn = core.Errorf(core.Conflict, "the intent was withdrawn")
+	errFrozen    = core.Errorf(core.Conflict, "the emergency stop is on")
+)
+
+// component names the controller as a caller.
+const component = "controller"
 
 // Run carries intents out until ctx ends, and waits for what it began.
 func (c *Controller) Run(ctx context.Context) error {
@@ -22,119 +51,268 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}
-	err = c.opt.Health.Tenants(ctx, "intents", tenants, func(t string) error {
-		defer c.loop.Ring(t)
-		return c.adopt(ctx, t)
-	})
-	if err != nil {
-		return fmt.Errorf("look for intents that were cut off: %w", err)
-	}
 	defer c.working.Wait()
-	return c.loop.Run(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	c.mu.Lock()
+	c.base = ctx
+	c.mu.Unlock()
+	defer func() { // under the lock: nothing begins after it
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		stop()
+	}()
+	if err := c.opt.Health.Tenants(ctx, "intents", tenants, func(t string) error { return c.recall(ctx, t) }); err != nil {
+		return fmt.Errorf("find the intents that are open: %w", err)
+	}
+	<-ctx.Done()
+	return nil
 }
 
-// tend leases what is due of a tenant, as far as there are slots, and begins it.
-func (c *Controller) tend(ctx context.Context, tenant string, _ bool) (next time.Time, err error) {
-	if c.halted(tenant) {
-		return next, nil // Thaw rings
-	}
-	free := c.free()
-	if free <= 0 {
-		// Who ends rings for those who wait: what ended before this one did is
-		// seen by looking again.
-		c.loop.Due(tenant, c.ledger.Clock().Now().Add(lookAgain))
-		if free = c.free(); free <= 0 {
-			return next, nil
-		}
-	}
-	mine := c.heldOf(tenant)
-	var ready []uint64
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		now := tx.Now()
-		return dues.Each(tx, nil, func(k record.Parts, _ struct{}) (bool, error) {
-			due, seq := k.Time(), k.Seq()
-			if slices.Contains(mine, seq) {
-				return true, nil // it has not come back, whatever became of its lease; release rings
-			}
-			if due.After(now) || len(ready) == free {
-				next = due
-				return false, nil
-			}
-			ready = append(ready, seq)
-			return true, nil
+// recall has the work on all intents of a tenant go on that are not over.
+func (c *Controller) recall(ctx context.Context, tenant string) error {
+	err := c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
+		return c.intents.Along(tx, bOpen, open, func(i *Intent) error {
+			c.wake(place{tenant, i.IntentID})
+			return nil
 		})
 	})
-	if err != nil || len(ready) == 0 {
-		return next, err
-	}
-	type begun struct {
-		h   *held
-		ctx context.Context
-	}
-	var taken []begun
-	err = c.ledger.Append(ctx, core.Self(tenant, component), func(tx *audit.Tx) error {
-		for _, seq := range ready {
-			h, err := c.take(tx, seq)
-			if err != nil {
-				return err
-			}
-			if h != nil {
-				// With the commit: whoever withdraws it after that finds its holder.
-				tx.OnCommit(func() { taken = append(taken, begun{h, c.hold(ctx, h)}) })
-			}
-		}
+	if len(core.DamagedIn(err)) > 0 { // nobody carries those on
+		c.opt.Health.Report(tenant, "intents", "", err)
 		return nil
+	}
+	return err
+}
+
+// wake has the work on an intent look at it again, or begins it.
+func (c *Controller) wake(at place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.runs[at]; r != nil {
+		loop.Ring(r.bell)
+		return
+	}
+	if c.base == nil || c.base.Err() != nil {
+		return // Run finds it
+	}
+	ctx, r := c.base, &run{place: at, bell: make(chan struct{}, 1)}
+	c.runs[at] = r
+	c.working.Go(func() { c.carry(ctx, r) })
+}
+
+// carry works on an intent until there is nothing left to do.
+func (c *Controller) carry(ctx context.Context, r *run) {
+	defer c.forget(r)
+	for failed := 0; ctx.Err() == nil; {
+		var do todo
+		err := health.Caught(func() (err error) {
+			do, err = c.pass(ctx, r)
+			return err
+		})
+		switch {
+		case err == nil:
+			failed = 0
+		case ctx.Err() == nil: // what came of a try may not be on disk: it is looked at again
+			c.opt.Health.Report(r.tenant, "intents", r.id, err)
+			do = todo{next: c.ledger.Clock().Now().Add(core.Backoff(failed, time.Second, mostWait))}
+			failed++
+		}
+		if do.over {
+			return
+		}
+		wait := time.Duration(-1)
+		if !do.next.IsZero() {
+			wait = max(0, min(mostWait, do.next.Sub(c.ledger.Clock().Now())))
+		}
+		loop.Wait(ctx, r.bell, wait)
+	}
+}
+
+// forget is the end of the work on an intent, unless that changed meanwhile.
+func (c *Controller) forget(r *run) {
+	c.mu.Lock()
+	delete(c.runs, r.place)
+	c.mu.Unlock()
+	if len(r.bell) > 0 {
+		c.wake(r.place)
+	}
+}
+
+// pass does what there is to do for an intent now, once there is a slot.
+func (c *Controller) pass(ctx context.Context, r *run) (do todo, err error) {
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return do, context.Cause(ctx)
+	}
+	defer func() { <-c.slots }()
+	work, ok := c.enter(ctx, r)
+	if !ok {
+		return do, nil // Thaw wakes it
+	}
+	defer c.rest(r)
+	err = c.ledger.Append(ctx, core.Self(r.tenant, component), func(tx *audit.Tx) error {
+		f, err := c.open(tx, r.id)
+		if err == nil {
+			do, err = f.todo()
+		}
+		return err
 	})
-	if err != nil {
-		return next, err
+	if err == nil && do.judge {
+		return todo{next: c.ledger.Clock().Now()}, c.judged(ctx, r.place)
 	}
-	for _, b := range taken {
-		c.begin(b.h, b.ctx)
+	for err == nil && do.try != nil {
+		do, err = c.settle(work, do, c.try(work, do))
 	}
-	return next, nil
+	return do, err
 }
 
-// free is how many intents may be leased now.
-func (c *Controller) free() int {
+// enter notes that something is done for an intent, which the context that it
+// returns ends in time; false while nothing may begin.
+func (c *Controller) enter(ctx context.Context, r *run) (context.Context, bool) {
+	halted := c.opt.Halted != nil && c.opt.Halted(r.tenant)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return min(c.opt.Slots-len(c.holding), takeAtOnce)
+	if halted || c.frozen[r.tenant] {
+		return nil, false
+	}
+	ctx, r.stop = context.WithCancelCause(ctx)
+	return ctx, true
 }
 
-// heldOf lists what work goes on here for of a tenant. Only Run adds to it.
-func (c *Controller) heldOf(tenant string) (seqs []uint64) {
+// rest is the end of enter.
+func (c *Controller) rest(r *run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at, h := range c.holding {
-		if at.tenant == tenant {
-			seqs = append(seqs, h.seq)
+	r.stop(nil)
+	r.stop = nil
+}
+
+// cutOff ends what is being done for some intents, and lists those that have not
+// come to rest.
+func (c *Controller) cutOff(why error, which func(place) bool) (busy []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for at, r := range c.runs {
+		if which(at) && r.stop != nil {
+			r.stop(why)
+			busy = append(busy, at.id)
 		}
 	}
-	return seqs
+	slices.Sort(busy)
+	return busy
 }
 
-// hold notes that work goes on here; its context ends with the lease.
-func (c *Controller) hold(ctx context.Context, h *held) context.Context {
-	ctx, h.stop = context.WithCancelCause(ctx)
+// Controller obeys the emergency stop.
+var _ estop.Freezer = (*Controller)(nil)
+
+// Freeze implements estop.Freezer: what is being done is cut off, which is no
+// try, and nothing begins before Thaw. The answer names the intents whose
+// effects did not return in time.
+func (c *Controller) Freeze(ctx context.Context, tenant string) []string {
 	c.mu.Lock()
-	c.holding[h.place] = h
-	frozen := c.frozen[h.tenant]
+	c.frozen[tenant] = true
 	c.mu.Unlock()
-	if frozen {
-		h.stop(errFrozen)
+	for {
+		busy := c.cutOff(errFrozen, func(at place) bool { return at.tenant == tenant })
+		if len(busy) == 0 || core.Within(ctx.Done(), 5*time.Millisecond) {
+			return busy
+		}
 	}
-	return ctx
 }
 
-// release is the end of hold: there is a slot again.
-func (c *Controller) release(h *held) {
-	h.stop(nil)
+func (c *Controller) Thaw(_ context.Context, tenant string) {
 	c.mu.Lock()
-	delete(c.holding, h.place)
-	full := len(c.holding) == c.opt.Slots-1
-	c.mu.Unlock()
-	c.loop.Ring(h.tenant)
-	if full {
-		c.loop.All() // others may have waited for a slot
+	defer c.mu.Unlock()
+	delete(c.frozen, tenant)
+	for at, r := range c.runs {
+		if at.tenant == tenant {
+			loop.Ring(r.bell)
+		}
 	}
+}
+
+// todo brings an intent to where the work on it goes on, and says what is next.
+func (f *file) todo() (todo, error) {
+	if f.Epoch != 0 {
+		f.lost()
+	}
+	again := func(err error) (todo, error) {
+		if err != nil {
+			return todo{}, err
+		}
+		return f.todo()
+	}
+	switch {
+	case f.Status.Over() || f.Status == Stuck:
+		return todo{over: true}, nil
+	case f.Status == Waiting && f.Approval == "":
+		return todo{judge: true}, nil
+	case f.Status == Waiting:
+		return f.lookAfter()
+	case f.Withdrawn && f.Status == Open: // who worked on it was to end it, and did not
+		f.cutShort()
+		return again(f.takeBack("withdrawn", nil))
+	case f.NextAt.After(f.tx.Now()):
+		return todo{next: f.NextAt}, nil
+	case f.Turn > 0:
+		whose, err := first(f.tx, f.Subject)
+		if err != nil || whose != f.IntentID {
+			return todo{}, err // who ends before it wakes it
+		}
+	}
+	if _, known := f.c.kinds[f.step().Action]; !known {
+		f.Why, f.NextAt = "nothing here carries out "+f.step().Action, f.tx.Now().Add(absentFor)
+		return todo{next: f.NextAt}, f.save("waits", map[string]any{"step": f.At, "why": f.Why})
+	}
+	if f.Approval != "" && !f.Used {
+		if stands, err := f.useApproval(); err != nil || !stands {
+			return again(err)
+		}
+	}
+	return f.begin()
+}
+
+// lost notes that nobody knows what came of the last try: who made it died, or
+// could not record it.
+func (f *file) lost() {
+	f.Epoch = 0
+	if f.Status == Open { // one that is undone keeps saying why
+		f.Why = "the work on this was cut off"
+	}
+	f.emit(&dag.Interruption{Reason: dag.ReasonCrash, Affects: []dag.EventRef{f.call()}})
+}
+
+// call is the event of the call at hand.
+func (f *file) call() dag.EventRef {
+	if f.Status == Undoing {
+		return dag.EventRef{EventID: f.step().Undo}
+	}
+	return dag.EventRef{EventID: f.step().Call}
+}
+
+// begin has the step at hand tried. That it begins is on disk before it does.
+func (f *file) begin() (todo, error) {
+	do := todo{spent: f.Tries >= f.attempts()}
+	if !do.spent {
+		f.Tries++
+	}
+	what := "undoing"
+	if f.Status == Open {
+		what = "begun"
+		f.step().Status, f.step().Tries = StepStarted, f.Tries
+	}
+	f.Epoch, f.NextAt = f.tx.Epoch(), time.Time{}
+	err := f.save(what, map[string]any{"step": f.At, "try": f.Tries})
+	do.try = f.was
+	return do, err
+}
+
+// attempts is how often the step at hand is tried. Taking back has twice as
+// many tries, and ten at least: what is left half undone needs a person.
+func (f *file) attempts() int {
+	n := f.c.kinds[f.step().Action].Attempts
+	if f.Status == Undoing {
+		return max(2*n, 10)
+	}
+	return n
 }

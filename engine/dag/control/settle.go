@@ -14,82 +14,46 @@ import (
 // here carries out: another program may.
 const absentFor = time.Minute
 
-// settle writes what came of a try, if the lease still stands. It returns the
-// next step when that can go on under the same lease.
-func (c *Controller) settle(ctx context.Context, h *held, out outcome) *held {
-	ctx, going := context.WithoutCancel(ctx), ctx.Err() == nil && !out.stopped
-	next, err := c.conclude(ctx, h, out, going)
+// settle writes what came of a try, and says what is next.
+func (c *Controller) settle(ctx context.Context, done todo, out outcome) (todo, error) {
+	ctx, going := context.WithoutCancel(ctx), ctx.Err() == nil
+	next, err := c.conclude(ctx, done, out, going)
 	if err != nil && core.AsError(err).Code != core.Internal && (out.seen.Met || len(out.seen.Events) > 0) {
 		// What was seen does not fit into the record: that is the effect's mistake,
 		// and it would be made again.
 		cause := core.Errorf(core.Conflict, "what was seen can't be recorded: %s", err)
-		next, err = c.conclude(ctx, h, outcome{err: cause}, going)
+		next, err = c.conclude(ctx, done, outcome{err: cause}, going)
 	}
-	if err != nil {
-		// Nothing was written, and the lease ends by itself: whoever takes it next
-		// looks again.
-		c.opt.Health.Report(h.tenant, "intents", h.id, err)
-		return nil
-	}
-	return next
+	return next, err
 }
 
-func (c *Controller) conclude(ctx context.Context, h *held, out outcome, going bool) (next *held, err error) {
-	var late error
-	self := core.Self(h.tenant, component)
-	err = c.ledger.Update(ctx, self, func(tx *audit.Tx) error {
-		f, err := c.open(tx, h.seq)
+// conclude is settle in one transaction. What was cut off goes on in another pass.
+func (c *Controller) conclude(ctx context.Context, done todo, out outcome, going bool) (next todo, err error) {
+	i := done.try
+	err = c.ledger.Update(ctx, core.Self(i.TenantID, component), func(tx *audit.Tx) error {
+		f, err := c.open(tx, i.IntentID)
 		if err != nil {
 			return err
 		}
-		if f.desk.Lease == nil || f.desk.Lease.Fence != h.fence {
-			late = core.Errorf(core.Conflict, "intent %s: the lease is lost (fence %d, now %d)", f.IntentID, h.fence, f.Fence)
-			return late
-		}
-		l := f.desk.Lease
-		f.desk.Lease = nil
-		if err := f.conclude(h, out); err != nil {
+		f.Epoch = 0
+		if err := f.conclude(done.spent, out); err != nil {
 			return err
 		}
-		if !going || c.halted(h.tenant) || f.desk.Due == 0 || f.desk.Due > tx.Now().UnixMicro() || f.Status != Open && f.Status != Undoing {
-			return nil
+		if next = (todo{next: tx.Now()}); going {
+			next, err = f.todo()
 		}
-		next, err = f.goOn(l)
 		return err
 	})
-	if late != nil {
-		return nil, c.ledger.Refuse(ctx, self, audit.Entry{
-			Type: "intent.late", Trace: h.intent.TraceID, Subject: "intent", ID: h.id,
-			Detail: map[string]any{"fence": h.fence, "step": h.intent.At, "met": out.seen.Met},
-		}, nil)
-	}
 	return next, err
 }
 
-// goOn leases the next step to the same holder.
-func (f *file) goOn(l *Lease) (*held, error) {
-	f.Fence-- // lease raises it: the holder is the same
-	next, err := f.lease(false)
-	if err == nil && next.fence != l.Fence {
-		return nil, core.Errorf(core.Internal, "intent %s: fence %d became %d", f.IntentID, l.Fence, next.fence)
-	}
-	return next, err
-}
-
-func (f *file) conclude(h *held, out outcome) error {
-	now := f.tx.Now()
+func (f *file) conclude(spent bool, out outcome) error {
 	switch {
 	case out.stopped:
-		f.refundTry(h)
+		f.refundTry(spent)
 		f.emit(&dag.Interruption{Reason: dag.ReasonShutdown, Affects: []dag.EventRef{f.call()}})
 		f.Why = out.err.Error()
-		f.look(now)
 		return f.save("interrupted", map[string]any{"step": f.At})
-	case out.absent:
-		f.refundTry(h)
-		f.Why = fmt.Sprintf("nothing here carries out %s", f.step().Action)
-		f.look(now.Add(absentFor))
-		return f.save("waits", map[string]any{"step": f.At, "why": f.Why})
 	case f.Status == Undoing:
 		return f.tookBack(out)
 	case out.err == nil && out.seen.Met:
@@ -100,8 +64,8 @@ func (f *file) conclude(h *held, out outcome) error {
 
 // refundTry takes a try back that was none. A step that never acted is as if it
 // had not begun, but nobody knows that: it stays started.
-func (f *file) refundTry(h *held) {
-	if !h.spent {
+func (f *file) refundTry(spent bool) {
+	if !spent {
 		f.Tries--
 	}
 	if f.Status == Open && f.step().Status == StepStarted {
@@ -126,7 +90,6 @@ func (f *file) met(out outcome) error {
 		return f.takeBack("step_done", detail)
 	}
 	f.At++
-	f.look(f.tx.Now())
 	return f.save("step_done", detail)
 }
 
@@ -140,7 +103,7 @@ func (f *file) notMet(out outcome) error {
 	case out.err == nil || !final(out.err):
 		if f.Tries < f.attempts() {
 			f.Why = fault.Message
-			f.look(f.tx.Now().Add(f.c.opt.Backoff(f.Tries)))
+			f.NextAt = f.tx.Now().Add(f.c.opt.Backoff(f.Tries))
 			return f.save("retried", detail)
 		}
 	}
@@ -181,8 +144,7 @@ func (f *file) takeBack(event string, detail any) error {
 	for _, n := range left {
 		f.callBack(n)
 	}
-	f.Status, f.At, f.Tries = Undoing, left[0], 0
-	f.look(f.tx.Now())
+	f.Status, f.At, f.Tries, f.NextAt = Undoing, left[0], 0, time.Time{}
 	return f.save(event, detail)
 }
 
@@ -216,20 +178,18 @@ func (f *file) tookBack(out outcome) error {
 			return f.end("undone", detail)
 		}
 		f.At = left[0]
-		f.look(f.tx.Now())
 		return f.save("step_undone", detail)
 	}
 	fault := out.fault(f.Tries)
 	detail["why"] = fault.Message
 	if (out.err == nil || !final(out.err)) && f.Tries < f.attempts() {
-		f.look(f.tx.Now().Add(f.c.opt.Backoff(f.Tries)))
+		f.NextAt = f.tx.Now().Add(f.c.opt.Backoff(f.Tries))
 		return f.save("undo_retried", detail)
 	}
 	result.Status, result.Result, result.Error = dag.CallError, core.Raw("{}"), fault
 	f.emit(result)
 	step.Status, step.Error = StepNotUndone, fault
 	f.Status, f.Why = Stuck, join(f.Why, fmt.Sprintf("step %d (%s) can't be taken back: %s", f.At, step.Action, fault.Message))
-	f.look(time.Time{})
 	return f.save("stuck", detail)
 }
 

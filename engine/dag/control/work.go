@@ -17,42 +17,17 @@ type outcome struct {
 	err     error
 	late    bool // its time was over
 	stopped bool // this program ends: the try does not count
-	absent  bool // nothing here carries the action out
-}
-
-// carry works under a lease until there is nothing left to do under it.
-func (c *Controller) carry(ctx context.Context, h *held) {
-	defer c.release(h)
-	beating, still := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	defer func() { still(); <-kept }()
-	fence := *h // the next step's lease has the same fence, and this one's place
-	go func() {
-		defer close(kept)
-		c.keep(beating, &fence)
-	}()
-	if h.gate {
-		c.judged(ctx, h)
-		return
-	}
-	for next := h; next != nil; next = c.settle(ctx, h, c.try(ctx, h)) {
-		h.intent, h.spent = next.intent, next.spent
-	}
 }
 
 // try looks, and acts when that is needed; or takes back.
-func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
-	step := h.intent.Steps[h.intent.At-1]
-	k, known := c.kinds[step.Action]
-	if !known {
-		return outcome{absent: true}
-	}
+func (c *Controller) try(ctx context.Context, do todo) (out outcome) {
+	k := c.kinds[do.try.step().Action]
 	defer func() {
 		if out.err == nil || ctx.Err() == nil {
 			return
 		}
 		switch cause := context.Cause(ctx); {
-		case errors.Is(cause, errWithdrawn), errors.Is(cause, errLost):
+		case errors.Is(cause, errWithdrawn):
 		case errors.Is(cause, errFrozen):
 			out.stopped, out.err = true, errFrozen
 		default:
@@ -62,13 +37,12 @@ func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
 	if err := ctx.Err(); err != nil {
 		return outcome{err: err}
 	}
-	job, err := c.job(ctx, &h.intent)
+	job, err := c.job(ctx, do.try)
 	if err != nil {
 		return outcome{err: err}
 	}
-	job.Fence = h.fence
-	if h.intent.Status == Undoing {
-		if h.spent {
+	if do.try.Status == Undoing {
+		if do.spent {
 			return outcome{err: errSpent}
 		}
 		return c.timed(ctx, k.Timeout, job, "compensate", k.Compensate)
@@ -76,7 +50,7 @@ func (c *Controller) try(ctx context.Context, h *held) (out outcome) {
 	if out = c.timed(ctx, k.Timeout, job, "probe", k.Probe); out.err != nil || out.seen.Met {
 		return out
 	}
-	if h.spent {
+	if do.spent {
 		out.err = errSpent
 		return out
 	}
