@@ -241,7 +241,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	})
 	beyond := func(tenant, agent, dir string) (string, string) { return e.Trees.Beyond(tenant, agent, dir) }
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told, Beyond: beyond,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, Health: e.Health, Record: told, Beyond: beyond,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -302,11 +302,6 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	modelling.cad = e.CAD
 	e.parties = append(e.parties, e.CAD.Parties())
-	if !opt.ReadOnly {
-		if err := e.closeRuns(ctx); err != nil {
-			return nil, err
-		}
-	}
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
@@ -323,6 +318,14 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Swarm.EStops.Freezer(e.Intents)
 	e.Swarm.Runner(skill.KindInvoke, e.Skills.Runner())
 	e.Swarm.Runner(cad.KindAssignment, e.CAD.Runner())
+	if !opt.ReadOnly {
+		if err := e.Swarm.Recover(ctx); err != nil {
+			return nil, fmt.Errorf("take the tasks of the last engine back: %w", err)
+		}
+		if err := e.closeRuns(ctx); err != nil {
+			return nil, err
+		}
+	}
 	tenants, err := opt.Store.Here(ctx)
 	if err == nil {
 		err = e.Health.Tenants(ctx, "judge", tenants, func(tenant string) error {

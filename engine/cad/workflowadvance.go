@@ -61,19 +61,16 @@ func numberOf(id string) uint64 {
 	return n
 }
 
-// expected is the assignment of a workflow that is just being dispatched.
-// Nobody else may give a task for one.
+// expected is the assignment of a workflow that is just being dispatched. Nobody
+// but the engine may give a task for one.
 func (s *workflows) expected(tx *audit.Tx, t *task.Task, in *AssignmentInput) (*TaskAssignment, error) {
 	number, err := core.LocalSeq(core.WorkflowPrefix, t.TenantID, in.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	given := s.giving == dispatched{place{t.TenantID, number}, in.TaskID, in.Try}
-	s.mu.Unlock()
 	refused := core.Errorf(core.Conflict, "task %s belongs to workflow %s, which gives it when its turn comes; workflow retry and workflow reassign have it done again", in.TaskID, in.WorkflowID).
 		With("field", "workflow_id").With("value", in.WorkflowID)
-	if !given {
+	if tx.By.Door != core.DoorEngine {
 		return nil, refused
 	}
 	all, err := s.c.loadAssignments(tx, number)

@@ -25,21 +25,14 @@ type workflows struct {
 	c    *Controller
 	loop *loop.Loop
 
-	mu     sync.Mutex
-	looks  map[string]map[uint64]bool // workflows to look at, by tenant and number
-	giving dispatched                 // what the loop dispatches right now
+	mu    sync.Mutex
+	looks map[string]map[uint64]bool // workflows to look at, by tenant and number
 }
 
 // place is where a workflow's record lies.
 type place struct {
 	tenant string
 	number uint64
-}
-
-type dispatched struct {
-	place
-	task string
-	try  int
 }
 
 func newWorkflows(c *Controller) *workflows {
@@ -98,44 +91,19 @@ func (s *workflows) pass(ctx context.Context, tenant string, _ bool) (next time.
 	return next, nil
 }
 
-// recall brings every assignment of a tenant to where its task is, and looks at
-// every workflow that is not over. A task moves while nobody follows it when a
-// new engine takes the leases of one that died away.
+// recall looks at every workflow of a tenant that is not over.
 func (s *workflows) recall(ctx context.Context, tenant string) error {
-	var all []*TaskAssignment
 	err := s.c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		err := s.c.kinds.workflow.Along(tx, bLive, live, func(w *Workflow) error {
+		return s.c.kinds.workflow.Along(tx, bLive, live, func(w *Workflow) error {
 			s.look(place{tenant, w.Number})
 			return nil
 		})
-		return errors.Join(err, s.c.kinds.assignment.Along(tx, bCarried, carried, func(a *TaskAssignment) error {
-			all = append(all, a)
-			return nil
-		}))
 	})
 	if len(core.DamagedIn(err)) > 0 { // nobody follows those
 		s.c.opt.Health.Report(tenant, component, "", err)
-	} else if err != nil {
-		return err
+		return nil
 	}
-	for _, was := range all {
-		err := s.c.ledger.Update(ctx, core.Self(tenant, "cad"), func(tx *audit.Tx) error {
-			a, err := s.c.kinds.assignment.At(tx, was.key())
-			if err != nil || a == nil || !a.carried() {
-				return err // it went on meanwhile
-			}
-			t, err := s.c.opt.Tasks.In(tx, a.SwarmTask)
-			if err != nil {
-				return err
-			}
-			return s.followIn(tx, a, &t)
-		})
-		if health.WholeEngine(err) {
-			return err
-		}
-		s.c.opt.Health.Report(tenant, component, "assignment "+was.name(), err)
-	}
-	return nil
+	return err
 }
 
 // step does for one workflow what there is to do now. Its error means that it
@@ -164,13 +132,6 @@ func (s *workflows) step(ctx context.Context, at place) error {
 	return errors.Join(errs...)
 }
 
-// gives notes what the loop dispatches right now.
-func (s *workflows) gives(d dispatched) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.giving = d
-}
-
 // author is in whose name a workflow's tasks are given: who started it.
 func (w *Workflow) author() core.Caller {
 	return core.Caller{Tenant: w.TenantID, Name: w.CreatedBy, Kind: w.ByKind, Door: core.DoorEngine}
@@ -183,12 +144,10 @@ func (s *workflows) give(ctx context.Context, w *Workflow, a *TaskAssignment) er
 	}
 	in, err := s.input(ctx, w, a)
 	if err == nil {
-		s.gives(dispatched{place{w.TenantID, w.Number}, a.TaskID, a.Tries})
 		_, err = s.c.opt.Swarm.Dispatch(ctx, w.author(), swarm.Dispatch{
 			Kind: KindAssignment, Input: in, Session: w.SessionID, Trace: w.TraceID,
 			Intent: "workflow " + w.WorkflowID + " (" + w.ScenarioName + ")",
 		})
-		s.gives(dispatched{})
 	}
 	var refused *core.Error
 	if err == nil || !errors.As(err, &refused) || refused.Code == core.Internal || refused.Code == core.Unavailable {

@@ -15,18 +15,14 @@ import (
 // a workflow under 0 and its task's number. What is large of it is kept apart, by
 // the same key, so that looking at a workflow reads none of it.
 const (
-	bLive    store.Bucket = "cad.live"    // workflows that run, by the word live
-	bCarried store.Bucket = "cad.carried" // assignments that a task carries out now, by the word carried
+	bLive store.Bucket = "cad.live" // workflows that run, by the word live
 
 	stepsOf  record.Rows[steps]    = "cad.steps"
 	results  record.Rows[core.Raw] = "cad.result"  // of those that are over
 	carriers record.Rows[[]byte]   = "cad.carrier" // number of a task of the queue → key of its assignment
 )
 
-const (
-	live    = "live"
-	carried = "carried"
-)
+const live = "live"
 
 func (c *Controller) workflowKind() record.Table[Workflow] {
 	return &record.Kind[*Workflow]{
@@ -55,12 +51,6 @@ func (c *Controller) assignmentKind() record.Table[TaskAssignment] {
 			return core.NewID(core.TaskPrefix, tenant, k.Seq())
 		},
 		Says: "agent_id status workspace_id swarm_task_id round tries approval_id",
-		Indexes: []record.Index[*TaskAssignment]{{Bucket: bCarried, Word: func(a *TaskAssignment) string {
-			if a.carried() {
-				return carried
-			}
-			return ""
-		}}},
 	}
 }
 

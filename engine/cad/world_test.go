@@ -101,6 +101,7 @@ func (w *world) build(e *enginetest.World) {
 	p.Parties = w.cad.Parties()
 	w.judge.Await(judge.GateCAD, w.cad)
 	w.swarm.Runner(cad.KindAssignment, w.cad.Runner())
+	w.No(w.swarm.Recover(ctx))
 	w.swarm.EStops.Freezer(w.cad)
 }
 

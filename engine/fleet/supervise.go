@@ -251,7 +251,7 @@ func (m *member) news(a *Agent) (Health, bool) {
 
 // Recover repairs what the last engine left: no run of it is alive, so no
 // agent is busy and no tool call's question can be answered to anyone. The
-// swarm queues or fails the tasks of those runs itself.
+// swarm queues or fails the tasks of those runs itself, later.
 func (f *Fleet) Recover(ctx context.Context) error {
 	err := f.everywhere(ctx, func(tenant string) error { // also one without agents may have calls from outside
 		return f.opt.Ledger.Update(ctx, core.Self(tenant, "fleet"), func(tx *audit.Tx) error {
@@ -284,15 +284,6 @@ func (f *Fleet) recoverAgent(tx *audit.Tx, m *member) error {
 	}
 	a := *old
 	a.letGo()
-	if a.LastTaskID != "" && a.LastStatus == "" { // it may have ended before the fleet was there
-		last, err := f.opt.Tasks.StatusIn(tx, a.LastTaskID)
-		if err != nil {
-			return err
-		}
-		if last.Terminal() {
-			a.LastStatus = last
-		}
-	}
 	a.Status, a.Reason = m.status(&a)
 	return f.agents.Save(tx, record.Event{Type: "agent.recovered", Detail: map[string]any{"from": old.Status, "task_id": old.TaskID}}, old, &a)
 }

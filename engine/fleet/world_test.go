@@ -83,6 +83,7 @@ func (w *world) build(e *enginetest.World) {
 	})
 	w.No(err)
 	w.swarm.Runner(fleet.KindPrompt, w.fleet.Runner())
+	w.No(w.swarm.Recover(w.T.Context()))
 	w.swarm.EStops.Freezer(w.fleet)
 	w.judge.Await(judge.GateTool, w.fleet)
 	w.judge.Await(judge.GateQuestion, w.fleet)

@@ -194,11 +194,9 @@ const interruptedByEngine = "interrupted: the engine stopped"
 // recall reads the live subagents of a tenant, and ends what an engine that
 // died left half done: nothing runs at this point.
 func (s *Skills) recall(ctx context.Context, tenant string) error {
-	var live []*Subagent
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
 		for _, state := range liveStates() {
 			if err := s.agents.Along(tx, bAgentState, string(state), func(a *Subagent) error {
-				live = append(live, a)
 				s.follow(tenant, a.AgentID, a)
 				if a.TaskID == "" {
 					return nil
@@ -224,7 +222,7 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 			return nil
 		})
 	})
-	if err != nil || len(live) == 0 && len(pending) == 0 {
+	if err != nil {
 		return err
 	}
 	by := core.Self(tenant, "skills")
@@ -241,21 +239,6 @@ func (s *Skills) recall(ctx context.Context, tenant string) error {
 			}
 			s.opt.Health.Report(tenant, component, "execution "+id, err)
 		}
-	}
-	// What became of a task while nobody followed it: the swarm ended it, or
-	// put it back, when it took the dead engine's leases away.
-	for _, a := range live {
-		if a.TaskID == "" {
-			continue
-		}
-		t, err := s.opt.Tasks.Get(ctx, tenant, a.TaskID)
-		if err == nil {
-			err = s.ledger.Update(ctx, by, func(tx *audit.Tx) error { return s.bring(tx, a.AgentID, &t) })
-		}
-		if health.WholeEngine(err) {
-			return err
-		}
-		s.opt.Health.Report(tenant, component, "subagent "+a.AgentID, err)
 	}
 	return nil
 }

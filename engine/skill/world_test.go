@@ -144,6 +144,7 @@ func (w *world) build(e *enginetest.World) {
 	w.No(err)
 	p.Directory = w.skills
 	w.swarm.Runner(skill.KindInvoke, w.skills.Runner())
+	w.No(w.swarm.Recover(ctx))
 	w.judge.Await(judge.GateSkill, nil)
 }
 

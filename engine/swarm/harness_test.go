@@ -84,6 +84,7 @@ func (r *rig) build(w *enginetest.World) {
 	r.No(err)
 	r.swarm.Runner("test.run", r.runner)
 	r.swarm.Runner("agent.prompt", agentRunner{r.runner})
+	r.No(r.swarm.Recover(context.Background()))
 }
 
 // run starts the scheduler; Close or the test's end stops it.

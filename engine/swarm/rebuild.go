@@ -11,10 +11,9 @@ import (
 	"swarmdeck/engine/task"
 )
 
-// rebuild reads what the scheduler keeps in mind, and takes back the leases
-// of the engine that died. Its cost is the live work, not the history. What
-// can't be read holds what it might have held: the tasks of a session stay
-// queued, a budget counts as used up, an emergency stop as pressed.
+// rebuild reads what the scheduler keeps in mind. Its cost is the live work, not
+// the history. What can't be read holds what it might have held: the tasks of a
+// session stay queued, a budget counts as used up, an emergency stop as pressed.
 func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 	return errors.Join(
 		s.Sessions.Read(ctx, tenant), s.Budgets.Read(ctx, tenant), s.EStops.Read(ctx, tenant), s.slotted.Read(ctx, tenant), s.rebuildWork(ctx, tenant),
@@ -23,7 +22,7 @@ func (s *Swarm) rebuild(ctx context.Context, tenant string) error {
 
 // rebuildWork is rebuild for the queue.
 func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
-	var lost, over []uint64
+	var over []uint64
 	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 		s.mu.Lock()
 		s.granted[tenant] = uint64(tx.Counter(countLease)) // no work of ours runs under an older one
@@ -31,24 +30,33 @@ func (s *Swarm) rebuildWork(ctx context.Context, tenant string) error {
 		if err := s.queue.Read(tx); err != nil {
 			return err
 		}
-		if over, err = s.tasks.Released(tx); err != nil {
-			return err
-		}
-		lost, err = s.tasks.Live(tx, task.Running)
+		over, err = s.tasks.Released(tx)
 		return err
 	})
 	for _, dep := range over {
 		s.releaseLater(tenant, dep, 0)
 	}
-	if err != nil || s.opt.ReadOnly {
-		return err
-	}
-	return s.recover(ctx, tenant, lost)
+	return err
 }
 
-// recover takes the leases of the engine that died away. A task whose work had
-// ended waits for a person and no worker: it goes on waiting.
-func (s *Swarm) recover(ctx context.Context, tenant string, lost []uint64) error {
+// Recover takes the leases of the engine that died away: its tasks are queued
+// again, or fail. It is called once, when all runners are there: those that follow
+// their tasks miss none of it.
+func (s *Swarm) Recover(ctx context.Context) error {
+	return s.opt.Health.Tenants(ctx, component, s.tenants(), func(tenant string) error { return s.recover(ctx, tenant) })
+}
+
+// recover is Recover for one tenant. A task whose work had ended waits for a person
+// and no worker: it goes on waiting.
+func (s *Swarm) recover(ctx context.Context, tenant string) error {
+	var lost []uint64
+	err := s.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		lost, err = s.tasks.Live(tx, task.Running)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	return s.eachTask(ctx, core.Self(tenant, "recovery"), lost, func(tx *audit.Tx, seq uint64) error {
 		var t task.Task
 		if err := s.tasks.Load(tx, seq, &t); err != nil {

@@ -42,14 +42,13 @@ type Options struct {
 	Input func(ctx context.Context, by core.Caller, kind string, input core.Raw) (core.Raw, error)
 	// Beyond is the tree of an agent, and why what it does in a directory can be felt beyond
 	// that; nil knows of no trees.
-	Beyond   func(tenant, agent, dir string) (tree, why string)
-	ReadOnly bool // repair nothing
-	Health   *health.Troubles
-	Agents   budget.Agents // who may have a budget; nil is everybody
-	Record   Recorder      // nil: nobody listens
+	Beyond func(tenant, agent, dir string) (tree, why string)
+	Health *health.Troubles
+	Agents budget.Agents // who may have a budget; nil is everybody
+	Record Recorder      // nil: nobody listens
 }
 
-// Swarm runs the tenants' tasks. Make one with New, add the runners, then Run.
+// Swarm runs the tenants' tasks. Make one with New, add the runners, then Recover and Run.
 //
 // It is six layers, each of which knows those below it alone; one lock guards the memory
 // of all.
@@ -119,8 +118,7 @@ type ending struct {
 // do: the tag in it only marks a tenant, two may share one.
 type ref struct{ tenant, task string }
 
-// New rebuilds the live set from the store. Tasks that were running when the
-// last engine died lose their lease: they are queued again, or failed.
+// New rebuilds the live set from the store.
 func New(ctx context.Context, opt Options) (*Swarm, error) {
 	if opt.Record == nil {
 		opt.Record = unheard{}
@@ -168,7 +166,7 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	return s, nil
 }
 
-// Runner adds the runner of a task kind. Call it before Run.
+// Runner adds the runner of a task kind. Call it before Recover.
 func (s *shared) Runner(kind string, r Runner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
