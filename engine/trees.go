@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -95,22 +94,9 @@ func (w *treeWork) freeze(ctx context.Context, p tree.Process) error {
 func (w *treeWork) run(ctx context.Context, trees *tree.Trees, job swarm.Job) {
 	defer close(w.done)
 	defer w.cancel(nil)
-	over := make(chan struct{})
-	var beats sync.WaitGroup
-	beats.Go(func() {
-		for beat := time.NewTicker(250 * time.Millisecond); ; {
-			select {
-			case <-beat.C:
-				job.Beat()
-			case <-over:
-				beat.Stop()
-				return
-			}
-		}
-	})
+	over := job.Keep()
 	out, err := trees.Carry(ctx, job, w)
-	close(over)
-	beats.Wait()
+	over()
 	w.out = task.Outcome{Status: task.Succeeded, Output: out, Stands: err == nil && (job.Task.Kind == tree.KindMerge || job.Task.Kind == tree.KindUndo)}
 	if err == nil {
 		return

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"syscall"
-	"time"
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -15,9 +13,6 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
-
-// beatEvery renews the lease four times a second: it is lost after one.
-const beatEvery = 250 * time.Millisecond
 
 // runOutput is the result of an exec.run task.
 type runOutput struct {
@@ -52,32 +47,12 @@ var _ swarm.Work = (*work)(nil)
 // run follows the command to its end and past it.
 func (w *work) run(ctx context.Context) {
 	defer close(w.done)
-	defer w.beat()()
+	defer w.job.Keep()()
 	log := newTaskLog(w.job.Log, "the output goes on in the result")
 	f := w.follow(ctx, w.stream(0, "INFO", log), w.stream(1, "WARN", log))
 	log.end()
 	w.capture.close()
 	w.outcome = w.judge(f)
-}
-
-// beat renews the lease until the returned function is called, which waits
-// for the last one to be over.
-func (w *work) beat() (stop func()) {
-	end := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(beatEvery)
-		defer tick.Stop()
-		for {
-			w.job.Beat()
-			select {
-			case <-tick.C:
-			case <-end:
-				return
-			}
-		}
-	})
-	return func() { close(end); wg.Wait() }
 }
 
 // stream is where one stream of the command goes: into the capture, and line

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -118,9 +117,6 @@ func (r Runner) Bind(tenant string, action judge.Action) []judge.File {
 
 func (Runner) Slot(_, _ string) (bool, string) { return true, "" }
 
-// beatEvery keeps the lease of a call alive.
-const beatEvery = 250 * time.Millisecond
-
 func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	_, action, err := r.Check(job.Task.TenantID, job.Task.Input)
 	if err != nil {
@@ -140,20 +136,7 @@ func (r Runner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	}
 	call := skill.Call{Tenant: job.Task.TenantID, TaskID: job.Task.TaskID}
 	return skill.RunFunc(ctx, call, func(ctx context.Context, _ skill.Call, hold *skill.Hold) (core.Raw, error) {
-		beat := time.NewTicker(beatEvery)
-		defer beat.Stop()
-		over := make(chan struct{})
-		defer close(over)
-		go func() {
-			for {
-				select {
-				case <-beat.C:
-					job.Beat()
-				case <-over:
-					return
-				}
-			}
-		}()
+		defer job.Keep()()
 		return r.c.held(ctx, hold, job.Task.TenantID, in)
 	}), nil
 }

@@ -75,10 +75,9 @@ func objectOf(output core.Raw) core.Raw {
 // delegate has an agent of the fleet do an assignment without operations: it is
 // told what to do and in whose name, and carries the operations out itself.
 func (r *run) delegate(a *Agent) (core.Raw, error) {
-	if err := r.stand.enter(r.ctx); err != nil {
+	if err := r.stand.pass(r.ctx); err != nil {
 		return nil, err
 	}
-	defer r.stand.leave()
 	role, err := r.c.Role(r.by.Tenant, a.Role)
 	if err != nil {
 		return nil, err

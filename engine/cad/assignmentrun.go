@@ -29,7 +29,6 @@ type run struct {
 	base   context.Context // the engine's
 	ctx    context.Context // ends when the run is to end; its cause is a *cutShort
 	cancel context.CancelCauseFunc
-	stop   chan struct{} // closed with ctx
 	stand  *stand
 	done   chan struct{}
 	out    task.Outcome // valid after done
@@ -57,13 +56,12 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 	}
 	t := &job.Task
 	x := &run{
-		c: r.c, job: job, in: in, base: ctx, stand: new(stand), stop: make(chan struct{}), done: make(chan struct{}),
+		c: r.c, job: job, in: in, base: ctx, stand: new(stand), done: make(chan struct{}),
 		by:    t.Asker(),
 		scope: map[string]core.Raw{}, answers: map[string]core.Raw{},
 	}
 	x.by.Door = cmp.Or(x.by.Door, core.DoorEngine)
 	x.ctx, x.cancel = context.WithCancelCause(ctx)
-	context.AfterFunc(x.ctx, func() { close(x.stop) })
 	go x.work()
 	return x, nil
 }
@@ -71,7 +69,7 @@ func (r assigner) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) 
 func (r *run) work() {
 	defer close(r.done)
 	defer r.cancel(nil)
-	go r.beat()
+	defer r.job.Keep()()
 	var result *outcome
 	err := health.Caught(func() (err error) { // an error of this assignment alone
 		result, err = r.carry()
@@ -84,19 +82,6 @@ func (r *run) work() {
 		err = &stepError{FailedResult: FailedResult{Code: "panic", Message: core.ClipTo(fmt.Sprint("the assignment panicked: ", bug.Value), 300)}}
 	}
 	r.out = r.outcome(result, err)
-}
-
-func (r *run) beat() {
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	for {
-		r.job.Beat()
-		select {
-		case <-tick.C:
-		case <-r.done:
-			return
-		}
-	}
 }
 
 // outcome is the result of an assignment that is completed.
@@ -168,7 +153,7 @@ func (r *run) step(i int, s Step) error {
 			return err
 		}
 	}
-	if err := r.stand.enter(r.ctx); err != nil {
+	if err := r.stand.pass(r.ctx); err != nil {
 		return err
 	}
 	done, err := r.c.Execute(r.ctx, r.by, r.operation(m, i, params))
@@ -176,7 +161,6 @@ func (r *run) step(i int, s Step) error {
 		r.job.Log("WARN", fmt.Sprintf("%s%s: %v; it is done by another worker", s.Method, parenthesised(s.ID), err))
 		done, err = r.c.Execute(r.ctx, r.by, r.operation(m, i, params))
 	}
-	r.stand.leave()
 	if err != nil {
 		return r.stepFailed(err, fail)
 	}
@@ -204,7 +188,7 @@ func (r *run) operation(m Method, i int, params core.Raw) Operation {
 	t := &r.job.Task
 	op := Operation{
 		AgentID: r.in.AgentID, Method: m.Name, Params: params, TaskID: t.TaskID, TraceID: t.TraceID, Session: t.SessionID,
-		Attempt: t.Attempt, Priority: t.Priority, Origin: r.in.WorkflowID, Beat: r.job.Beat, Stop: r.stop, Held: r.stand.standing,
+		Attempt: t.Attempt, Priority: t.Priority, Origin: r.in.WorkflowID, Beat: r.job.Beat, Stop: r.ctx.Done(), Held: r.stand.standing,
 		Holds: func(tx *audit.Tx) (bool, error) {
 			holds, err := r.c.opt.Swarm.Holds(tx, t)
 			if err == nil && holds {
@@ -352,10 +336,9 @@ func (r *run) Pause(ctx context.Context) error {
 const pauseLook = 10 * time.Millisecond
 
 // computing reports whether an operation of this run has begun and not ended.
-func (r *run) computing() (busy bool) {
-	r.stand.Look(func() { busy = r.stand.busy })
+func (r *run) computing() bool {
 	m, err := r.c.member(r.base, r.by, r.in.AgentID)
-	if !busy || err != nil {
+	if err != nil {
 		return false
 	}
 	now := m.now.Load()
@@ -367,23 +350,16 @@ func (r *run) Resume(context.Context) error {
 	return nil
 }
 
-// stand is whether an assignment is to stand still, and whether it does.
+// stand is whether an assignment is to stand still.
 type stand struct {
 	core.Condition
-
-	held bool // it is to stand still
-	busy bool // an operation is under way, or an agent is
+	held bool
 }
 
-// enter waits until it need not stand still, and is busy from then on.
-func (s *stand) enter(ctx context.Context) error {
-	return s.Until(ctx, func() bool {
-		s.busy = s.busy || !s.held
-		return !s.held
-	})
+// pass waits until it need not.
+func (s *stand) pass(ctx context.Context) error {
+	return s.Until(ctx, func() bool { return !s.held })
 }
-
-func (s *stand) leave() { s.Change(func() { s.busy = false }) }
 
 // standing is Questions' view of it.
 func (s *stand) standing() (held bool, moved <-chan struct{}) {

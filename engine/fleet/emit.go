@@ -276,7 +276,7 @@ func (r *run) observe(ctx context.Context) error {
 	if r.f.opt.Observer == nil {
 		return nil
 	}
-	defer r.keep()()
+	defer r.job.Keep()()
 	seen, err := r.f.opt.Observer.Began(ctx, *r.m.rec.Load(), r.job.Task, r.message())
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -100,32 +100,10 @@ func (r *run) turn(ctx context.Context) error {
 // beatEvery keeps a lease of 1 s well alive.
 const beatEvery = 250 * time.Millisecond
 
-// keep keeps the lease until it is told that the wait for something else than
-// the agent is over: an observer may look at all of the agent's files.
-func (r *run) keep() (over func()) {
-	ended := make(chan struct{})
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		tick := time.Tick(beatEvery)
-		for {
-			r.job.Beat()
-			select {
-			case <-tick:
-			case <-ended:
-				return
-			}
-		}
-	})
-	return func() {
-		close(ended)
-		beating.Wait()
-	}
-}
-
 func (r *run) work(ctx context.Context) {
 	defer close(r.done)
 	out, err := r.attempt(ctx)
-	defer r.keep()()
+	defer r.job.Keep()()
 	// What happened must reach the disk although the engine is closing.
 	ctx, stop := core.Outlast(ctx, 10*time.Second)
 	defer stop()
@@ -236,7 +214,7 @@ func (r *run) interrupt(h Handle, over <-chan struct{}) {
 
 // beginning keeps the lease meanwhile: a disk may take its time.
 func (r *run) beginning(ctx context.Context) error {
-	defer r.keep()()
+	defer r.job.Keep()()
 	return r.begin(ctx)
 }
 

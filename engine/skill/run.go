@@ -53,9 +53,6 @@ func (e *cutShort) Error() string { return e.reason }
 // errLost says that the task is not this attempt's any more.
 var errLost = errors.New("the lease on the task is lost")
 
-// runBeat keeps a lease of 1 s well alive.
-const runBeat = 250 * time.Millisecond
-
 func (i invoker) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 	in, err := readInvocation(job.Task.Input)
 	if err != nil {
@@ -100,27 +97,13 @@ func (s *Skills) agentOf(ctx context.Context, t *task.Task) (id string, err erro
 func (r *run) work() {
 	defer close(r.done)
 	defer r.cancel(nil)
-	over := make(chan struct{})
-	defer close(over)
-	go r.beat(over)
+	defer r.job.Keep()()
 	var result core.Raw
 	err := guarded(func() (err error) {
 		result, err = r.carry()
 		return err
 	})
 	r.out = r.outcome(result, err)
-}
-
-func (r *run) beat(over <-chan struct{}) {
-	tick := time.Tick(runBeat)
-	for {
-		r.job.Beat()
-		select {
-		case <-tick:
-		case <-over:
-			return
-		}
-	}
 }
 
 func (r *run) carry() (core.Raw, error) {

@@ -233,17 +233,10 @@ func (s *ending) giveBack(ctx context.Context, by core.Caller, t task.Task, out 
 		_, err := s.Complete(ctx, by, t.TaskID, t.Lease, out)
 		return err
 	}
-	return s.ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		var now task.Task
-		if err := s.tasks.Load(tx, t.Seq(), &now); err != nil {
-			return err
-		}
-		if now.Status != task.Running || now.Lease != t.Lease {
-			return errLate
-		}
+	return s.underLease(ctx, &t, func(tx *audit.Tx, now *task.Task) error {
 		if now.Begun {
 			return nil // the next engine finds it as it is
 		}
-		return s.interrupt(tx, &now, "the engine closed", 0)
+		return s.interrupt(tx, now, "the engine closed", 0)
 	})
 }

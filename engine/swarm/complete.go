@@ -247,10 +247,7 @@ func (s *ending) endAs(tx *audit.Tx, t *task.Task, res *task.Result, decision co
 
 // end commits a task's result and lets go what waited for it.
 func (s *ending) end(tx *audit.Tx, t *task.Task, res task.Result) error {
-	if err := s.close(tx, t, res, nil); err != nil {
-		return err
-	}
-	return s.release(tx, t)
+	return s.endAs(tx, t, &res, nil)
 }
 
 func (s *ending) close(tx *audit.Tx, t *task.Task, res task.Result, decision core.Raw) error {

@@ -2,6 +2,8 @@ package swarm
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -20,7 +22,7 @@ type Job struct {
 	// It blocks when the log falls behind, so a flood slows its source.
 	Log func(level, line string)
 	// Beat renews the lease; a runner calls it at least 3 times a second
-	// while its work is alive.
+	// while its work is alive, or has Keep do so.
 	Beat func()
 	// Use adds spent tokens and cost to the budgets, UseIn in a transaction of something
 	// else. Where the work is Limited by a budget, it must not wait for one.
@@ -30,6 +32,32 @@ type Job struct {
 	// Spill is the file to keep output past the inline limit in, Place where it lies.
 	Spill string
 	Place place.Place
+}
+
+// beatEvery keeps a lease of 1 s well alive.
+const beatEvery = 250 * time.Millisecond
+
+// Keep renews the lease until over is called, which returns once nobody beats any
+// more.
+func (j *Job) Keep() (over func()) {
+	ended := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			j.Beat()
+			select {
+			case <-tick.C:
+			case <-ended:
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		beating.Wait()
+	}
 }
 
 // Runner carries out the tasks of one kind. Drivers and the fleet provide them.

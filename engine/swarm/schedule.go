@@ -314,17 +314,14 @@ func (s *Swarm) carry(ctx context.Context, l *lease, t task.Task, log *logPipe) 
 }
 
 // mostStart is how long a runner may take to start work.
-const (
-	mostStart = 30 * time.Second
-	startBeat = 250 * time.Millisecond // keeps a lease of 1 s well alive
-)
+const mostStart = 30 * time.Second
 
 // starting keeps a lease until its work has been started: what takes a moment takes
 // longer than a lease on a busy machine, and nobody beats for it yet.
 func (s *leasing) starting(l *lease) (over func()) {
 	ctx, over := context.WithTimeout(context.Background(), mostStart)
 	go func() {
-		tick := time.NewTicker(startBeat)
+		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for {
 			s.beat(l)

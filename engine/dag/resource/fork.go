@@ -46,18 +46,11 @@ func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Fo
 		}
 	}
 	steps, args := p.steps()
-	in, err := r.opt.Intents.Intend(ctx, by, control.Spec{
+	in, err := r.bringAbout(ctx, by, control.Spec{
 		AgentID: p.AgentID, Subject: "fork:" + p.Name, Cause: dag.EventRef{EventID: p.AtEvent},
 		Steps: append(steps, control.Step{Action: actFork, Args: core.MustEncode(args)}),
 	})
 	if err != nil {
-		return Forked{}, err
-	}
-	done, err := r.opt.Intents.Await(ctx, by.Tenant, in.IntentID)
-	if err != nil {
-		return Forked{}, err
-	}
-	if err := failed(done); err != nil {
 		return Forked{}, err
 	}
 	return Forked{
@@ -66,17 +59,21 @@ func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Fo
 	}, nil
 }
 
-// failed is the error of an intent that was not done.
-func failed(in control.Intent) error {
-	if in.Status == control.Done {
-		return nil
+// bringAbout has something done, and waits for it.
+func (r *Resources) bringAbout(ctx context.Context, by core.Caller, spec control.Spec) (control.Intent, error) {
+	in, err := r.opt.Intents.Intend(ctx, by, spec)
+	if err == nil {
+		in, err = r.opt.Intents.Await(ctx, by.Tenant, in.IntentID)
+	}
+	if err != nil || in.Status == control.Done {
+		return in, err
 	}
 	for _, s := range in.Steps {
 		if s.Error != nil {
-			return core.Errorf(core.Code(s.Error.Code), "%s", s.Error.Message).With("intent_id", in.IntentID)
+			return in, core.Errorf(core.Code(s.Error.Code), "%s", s.Error.Message).With("intent_id", in.IntentID)
 		}
 	}
-	return core.Errorf(core.Unavailable, "the intent %s is %s", in.IntentID, in.Status).With("intent_id", in.IntentID)
+	return in, core.Errorf(core.Unavailable, "the intent %s is %s", in.IntentID, in.Status).With("intent_id", in.IntentID)
 }
 
 // forkArgs are the arguments of actFork. Its parts are what is planned; each

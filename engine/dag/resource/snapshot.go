@@ -72,19 +72,11 @@ type stepResult struct {
 
 // intend has one step done, and waits for it.
 func (r *Resources) intend(ctx context.Context, by core.Caller, k kept, action string, a stepArgs) (out stepResult, err error) {
-	agent := someHolder(k)
-	in, err := r.opt.Intents.Intend(ctx, by, control.Spec{
-		AgentID: agent, Subject: "resource:" + k.Resource.ID,
+	done, err := r.bringAbout(ctx, by, control.Spec{
+		AgentID: someHolder(k), Subject: "resource:" + k.Resource.ID,
 		Steps: []control.Step{{Action: action, Args: core.MustEncode(a)}},
 	})
 	if err != nil {
-		return out, err
-	}
-	done, err := r.opt.Intents.Await(ctx, by.Tenant, in.IntentID)
-	if err != nil {
-		return out, err
-	}
-	if err := failed(done); err != nil {
 		return out, err
 	}
 	return out, core.DecodeStored(done.Steps[0].Result, &out)
