@@ -11,6 +11,7 @@ import (
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/cluster"
+	"swarmdeck/engine/core"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
@@ -77,14 +78,7 @@ func (d *engines) lookOn(ctx context.Context) (end func() error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(lookEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for !core.Within(ctx.Done(), lookEvery) {
 			if engines, owned, err := d.base.Engines(ctx); err == nil {
 				d.note(engines, owned)
 			}

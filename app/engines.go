@@ -148,10 +148,8 @@ func (d *engines) engine(ctx context.Context, need command.Need, mine bool) (*en
 				return nil, &socket.OtherEngineError{Tenant: taken.tenant}
 			}
 		}
-		select {
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), lockPoll) {
 			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
-		case <-time.After(lockPoll):
 		}
 	}
 }

@@ -80,10 +80,8 @@ func (p *machine) openStore(ctx context.Context, need command.Need, open func() 
 			}
 			return nil, fmt.Errorf("%s: %w", name, locked)
 		}
-		select {
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), lockPoll) {
 			return nil, fmt.Errorf("%w: %w", ctx.Err(), store.ErrLocked)
-		case <-time.After(lockPoll):
 		}
 	}
 }

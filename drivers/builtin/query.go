@@ -181,14 +181,7 @@ func collect(ctx context.Context, code *gojq.Code, input any) ([]byte, error) {
 // watchHeap ends a query whose values take too much memory.
 func watchHeap(ctx context.Context, stop context.CancelCauseFunc) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for !core.Within(ctx.Done(), 5*time.Millisecond) {
 		if metrics.Read(sample); sample[0].Value.Uint64() > maxHeap {
 			stop(fmt.Errorf("the query takes more than %d MiB of memory", maxHeap>>20))
 			return

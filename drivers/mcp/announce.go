@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"swarmdeck/engine/core"
 	"sync"
 	"time"
 
@@ -74,9 +75,7 @@ func (a *announced) add(uri string) {
 // tell waits a while and passes on what came until then. What can't be taken
 // now is told with the next.
 func (a *announced) tell(pause time.Duration) {
-	select {
-	case <-time.After(pause):
-	case <-a.l.life.Done():
+	if core.Within(a.l.life.Done(), pause) {
 		return
 	}
 	a.mu.Lock()

@@ -107,17 +107,13 @@ func notices(ctx context.Context, r *mcp.CallToolRequest, waits <-chan string) {
 	case <-ctx.Done():
 		return
 	}
-	tick := time.NewTicker(noticeEvery)
-	defer tick.Stop()
 	for n := 1.0; ; n++ {
 		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 			ProgressToken: token, Progress: n, Message: "waits for a person to answer approval " + approval,
 		}); err != nil {
 			return // the client has gone; the call finds that out by itself
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), noticeEvery) {
 			return
 		}
 	}

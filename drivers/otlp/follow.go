@@ -11,6 +11,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"swarmdeck/engine"
+	"swarmdeck/engine/core"
 )
 
 // MaxBehind is how many audit events a tenant's log may grow while they can't
@@ -91,14 +92,9 @@ func (x *Exporter) Close() error {
 }
 
 func (x *Exporter) follow(ctx context.Context, bell <-chan struct{}) {
-	pause := time.NewTimer(x.to.Delay)
-	defer pause.Stop()
 	for range bell {
-		pause.Reset(x.to.Delay)
-		select {
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), x.to.Delay) {
 			return
-		case <-pause.C:
 		}
 		if err := x.all(ctx, false); ctx.Err() != nil {
 			return
@@ -184,10 +180,8 @@ func (x *Exporter) deliver(ctx context.Context, batch []*tracepb.Span, once bool
 		if once {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), wait(err, tries)) {
 			return ctx.Err()
-		case <-time.After(wait(err, tries)):
 		}
 	}
 }

@@ -321,12 +321,8 @@ func (r *run) Cancel(why string) { r.cancel(&cutShort{why}) }
 // begin before it is resumed.
 func (r *run) Pause(ctx context.Context) error {
 	r.stand.Change(func() { r.stand.held = true })
-	tick := time.NewTicker(pauseLook)
-	defer tick.Stop()
 	for r.computing() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), pauseLook) {
 			return fmt.Errorf("pause: an operation of agent %s has not ended: %w", r.in.AgentID, ctx.Err())
 		}
 	}

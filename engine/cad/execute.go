@@ -209,16 +209,9 @@ const freezeLook = 10 * time.Millisecond
 // an emergency stop (the controller asks the swarm each time); what is under way
 // is waited for, and what does not end in time is named.
 func (c *modelling) Freeze(ctx context.Context, tenant string) []string {
-	tick := time.NewTicker(freezeLook)
-	defer tick.Stop()
 	for {
 		busy := c.changing(tenant)
-		if len(busy) == 0 {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
+		if len(busy) == 0 || core.Within(ctx.Done(), freezeLook) {
 			return busy
 		}
 	}

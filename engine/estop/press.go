@@ -34,18 +34,10 @@ func (s *Stops) Press(ctx context.Context, by core.Caller, reason string) (State
 	wait, end := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer end()
 	late := s.obey(wait, by.Tenant)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
 	for {
 		st := s.State(by.Tenant)
-		acknowledged := len(st.Waiting) == 0
-		st.Waiting = append(st.Waiting, late...)
-		if acknowledged {
-			return st, nil
-		}
-		select {
-		case <-look.C:
-		case <-wait.Done():
+		if len(st.Waiting) == 0 || core.Within(wait.Done(), 5*time.Millisecond) {
+			st.Waiting = append(st.Waiting, late...)
 			return st, nil
 		}
 	}

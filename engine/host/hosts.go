@@ -81,13 +81,8 @@ func (s *Hosts) work(ctx context.Context, h *Host) error {
 }
 
 func (s *Hosts) drop(ctx context.Context, by core.Caller, name, event string) error {
-	return s.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		old, err := s.kind.Need(tx, name)
-		if err != nil {
-			return err
-		}
-		return s.kind.Remove(tx, record.Event{Type: event}, old)
-	})
+	_, err := s.kind.Delete(ctx, by, event, name)
+	return err
 }
 
 // Add keeps a host as it is given and says what that did: created, changed or
@@ -191,10 +186,7 @@ func (s *Hosts) Remove(ctx context.Context, by core.Caller, name string, force b
 		if err != nil {
 			return err
 		}
-		select {
-		case <-wait.Done():
-		case <-time.After(removeLook):
-		}
+		core.Within(wait.Done(), removeLook)
 	}
 }
 

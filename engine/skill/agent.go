@@ -226,9 +226,7 @@ func (w *agentWork) hold(ctx context.Context, paused bool) error {
 		if !why.Moving {
 			return nil
 		}
-		select {
-		case <-time.After(pausePoll):
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), pausePoll) {
 			return fmt.Errorf("pause task %s: not acknowledged: %w", w.child, ctx.Err())
 		}
 	}

@@ -43,6 +43,9 @@ type lease struct {
 
 func refOf(t *task.Task) ref { return ref{t.TenantID, t.TaskID} }
 
+// leaseTTL is how long a worker may be silent before it counts as dead.
+const leaseTTL = time.Second
+
 // seconds is a time-out as a task keeps it.
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
@@ -165,7 +168,7 @@ func (s *leasing) fault(l *lease) (silent, late bool, next time.Duration) {
 		last = now
 		l.pulse.last.Store(int64(now))
 	}
-	next = s.opt.LeaseTTL - (now - last)
+	next = leaseTTL - (now - last)
 	silent = next < 0
 	if l.limit > 0 {
 		left := l.limit - l.ran(s.uptime())
@@ -188,7 +191,7 @@ func (s *ending) expire(ctx context.Context) (time.Duration, error) {
 		silent, late, at := s.fault(l)
 		if silent || late {
 			dead[l.tenant] = append(dead[l.tenant], l)
-			at = s.opt.LeaseTTL // it may be heard of in time, and fall silent again
+			at = leaseTTL // it may be heard of in time, and fall silent again
 		}
 		next = min(next, at)
 	}

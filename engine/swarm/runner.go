@@ -43,15 +43,7 @@ func (j *Job) Keep() (over func()) {
 	ended := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() {
-		tick := time.NewTicker(beatEvery)
-		defer tick.Stop()
-		for {
-			j.Beat()
-			select {
-			case <-tick.C:
-			case <-ended:
-				return
-			}
+		for j.Beat(); !core.Within(ended, beatEvery); j.Beat() {
 		}
 	})
 	return func() {

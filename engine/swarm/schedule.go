@@ -321,15 +321,7 @@ const mostStart = 30 * time.Second
 func (s *leasing) starting(l *lease) (over func()) {
 	ctx, over := context.WithTimeout(context.Background(), mostStart)
 	go func() {
-		tick := time.NewTicker(beatEvery)
-		defer tick.Stop()
-		for {
-			s.beat(l)
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return
-			}
+		for s.beat(l); !core.Within(ctx.Done(), beatEvery); s.beat(l) {
 		}
 	}()
 	return over

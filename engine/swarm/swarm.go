@@ -25,14 +25,13 @@ import (
 
 // Options of New.
 type Options struct {
-	Store    store.Store
-	Ledger   *audit.Ledger
-	Judge    *judge.Judge
-	Tasks    *task.Table
-	Slots    int           // tasks without an agent that run at once, of all tenants without Slots of their own; 0 means 8
-	Spill    string        // directory for output past the inline limit
-	Place    place.Place   // where that lies
-	LeaseTTL time.Duration // silence after which a worker counts as dead; 0 means 1 s
+	Store  store.Store
+	Ledger *audit.Ledger
+	Judge  *judge.Judge
+	Tasks  *task.Table
+	Slots  int         // tasks without an agent that run at once, of all tenants without Slots of their own; 0 means 8
+	Spill  string      // directory for output past the inline limit
+	Place  place.Place // where that lies
 	// Deaths is how many engines may die one after the other under work that
 	// resumes and gets no further, before a death costs it an attempt: it may be
 	// what kills them. 0 means 20.
@@ -128,9 +127,6 @@ func New(ctx context.Context, opt Options) (*Swarm, error) {
 	}
 	if opt.Deaths == 0 {
 		opt.Deaths = defaultDeaths
-	}
-	if opt.LeaseTTL == 0 {
-		opt.LeaseTTL = time.Second
 	}
 	sh := &shared{
 		store: opt.Store, ledger: opt.Ledger, judge: opt.Judge, tasks: opt.Tasks, opt: opt, room: opt.Ledger.Room(),

@@ -56,10 +56,8 @@ func (a *announcer) watch(ctx context.Context) {
 	a.look(ctx)
 	for range bell {
 		a.look(ctx)
-		select {
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), pace) {
 			return
-		case <-time.After(pace):
 		}
 	}
 }

@@ -186,8 +186,8 @@ func TestABadSpecIsRefused(t *testing.T) {
 			_, err := r.Intend(r.T.Context(), by, spec)
 			expect.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", want, err)
 		}
-		f, err := r.Figures(r.T.Context(), acme)
-		expect.True(t, err == nil && f.Intents == 0 && f.Open == 0, "%+v %v", f, err)
+		page, err := r.List(r.T.Context(), acme, core.Filter{}, false)
+		expect.True(t, err == nil && page.Info.Total == 0, "%+v %v", page, err)
 		for _, bad := range []string{"in_1", "in_00000_0000000001"} {
 			expect.Fails(t, expect.Fault(r.Get(r.T.Context(), alice, bad)), bad)
 		}

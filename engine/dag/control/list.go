@@ -128,18 +128,3 @@ func (i *Intent) matches(f core.Filter) bool {
 		core.Wants(f.Trace, i.TraceID) && core.Wants(f.Task, i.TaskID) &&
 		f.Finds(i.IntentID, i.Subject, i.AgentID, i.Why)
 }
-
-// Figures count a tenant's intents.
-type Figures struct {
-	Intents int64 `json:"intents"`
-	Open    int64 `json:"open"`
-}
-
-// Figures counts without a scan.
-func (c *Controller) Figures(ctx context.Context, tenant string) (f Figures, err error) {
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		f = Figures{c.intents.Count(tx), c.intents.Counted(tx, string(bOpen), open)}
-		return nil
-	})
-	return f, explain("count the intents", err)
-}

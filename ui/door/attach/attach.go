@@ -88,9 +88,7 @@ func To(ctx context.Context, env *command.Env, a command.Attach) error {
 			pause = firstTry
 		}
 		fmt.Fprintf(env.Stderr, "swarmdeck: the connection to %s is lost; the work there goes on; next try in %s (ctrl+c ends)\r\n", a.Host, pause)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if core.Within(ctx.Done(), pause) {
 			return context.Cause(ctx)
 		}
 		pause = min(2*pause, lastTry)

@@ -117,10 +117,7 @@ func (s *successors) wait(ctx context.Context, patience time.Duration) bool {
 	if time.Since(s.since) >= patience {
 		return false
 	}
-	select {
-	case <-time.After(s.pause):
-	case <-ctx.Done(): // which ends the next one at once
-	}
+	core.Within(ctx.Done(), s.pause) // its end ends the next one at once
 	s.pause = min(2*s.pause, longestPause)
 	return true
 }
