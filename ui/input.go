@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"swarmdeck/engine/loop"
 	"swarmdeck/ui/term"
 )
 
@@ -68,12 +69,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (in *input) wake() {
-	select {
-	case in.awake <- struct{}{}:
-	default:
-	}
-}
+func (in *input) wake() { loop.Ring(in.awake) }
 
 // of is the terminal that the input comes from, which can be suspended without
 // loss of what is typed meanwhile.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"swarmdeck/engine/core"
@@ -66,7 +65,7 @@ func (c *roster) change(name string, do func(*tenantState)) *tenantState {
 	t := c.tenants[name]
 	if t == nil {
 		t = &tenantState{
-			slots: &slots{most: defaultConcurrent}, turns: turns{by: map[string]*turn{}}, set: settings{MaxConcurrent: defaultConcurrent},
+			slots: &slots{most: defaultConcurrent}, turns: turns{held: map[string]bool{}}, set: settings{MaxConcurrent: defaultConcurrent},
 			members: map[string]*member{}, spaces: map[string]*Workspace{}, custom: map[string]*RoleTemplate{}, delegated: map[string][]string{},
 		}
 		c.tenants[name] = t
@@ -190,111 +189,50 @@ func (c *roster) members(name string) (all []*member) {
 
 // slots bounds how many agents of a tenant carry something out at once.
 type slots struct {
-	mu    sync.Mutex
-	most  int
-	taken int
-	queue []chan struct{} // who waits, the first first
+	core.Condition
+	most, taken int
 }
 
-func (s *slots) resize(most int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.most = most
-	s.admit()
-}
-
-// admit lets in who may; mu is held.
-func (s *slots) admit() {
-	for len(s.queue) > 0 && s.taken < s.most {
-		s.taken++
-		close(s.queue[0])
-		s.queue = s.queue[1:]
-	}
-}
+func (s *slots) resize(most int) { s.Change(func() { s.most = most }) }
 
 func (s *slots) take(ctx context.Context) error {
-	s.mu.Lock()
-	if len(s.queue) == 0 && s.taken < s.most {
-		s.taken++
-		s.mu.Unlock()
-		return nil
-	}
-	in := make(chan struct{})
-	s.queue = append(s.queue, in)
-	s.mu.Unlock()
-	select {
-	case <-in:
-		return nil
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.queue, in); i >= 0 {
-		s.queue = slices.Delete(s.queue, i, i+1)
-	} else { // let in just then
-		s.taken--
-		s.admit()
-	}
-	return ctx.Err()
+	return s.Until(ctx, func() bool {
+		free := s.taken < s.most
+		if free {
+			s.taken++
+		}
+		return free
+	})
 }
 
-func (s *slots) give() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.taken--
-	s.admit()
-}
+func (s *slots) give() { s.Change(func() { s.taken-- }) }
 
 // turns lets one operation at a time have a workspace.
 type turns struct {
-	mu sync.Mutex
-	by map[string]*turn
-}
-
-type turn struct {
-	held    chan struct{} // one slot
-	waiting int
+	core.Condition
+	held map[string]bool
 }
 
 // take waits for all the workspaces, whose names are sorted and different.
 func (t *turns) take(ctx context.Context, names []string) (give func(), err error) {
 	taken := 0
 	give = func() {
-		for _, name := range names[:taken] {
-			t.leave(name, true)
-		}
+		t.Change(func() {
+			for _, name := range names[:taken] {
+				delete(t.held, name)
+			}
+		})
 	}
 	for _, name := range names {
-		select {
-		case t.enter(name).held <- struct{}{}:
-			taken++
-		case <-ctx.Done():
-			t.leave(name, false)
+		if err := t.Until(ctx, func() bool {
+			free := !t.held[name]
+			t.held[name] = true
+			return free
+		}); err != nil {
 			give()
-			return nil, ctx.Err()
+			return nil, err
 		}
+		taken++
 	}
 	return give, nil
-}
-
-func (t *turns) enter(name string) *turn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.by[name] == nil {
-		t.by[name] = &turn{held: make(chan struct{}, 1)}
-	}
-	t.by[name].waiting++
-	return t.by[name]
-}
-
-func (t *turns) leave(name string, held bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	it := t.by[name]
-	if held {
-		<-it.held
-	}
-	if it.waiting--; it.waiting == 0 {
-		delete(t.by, name)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/task"
 	"swarmdeck/store"
 )
@@ -25,7 +26,7 @@ type logPipe struct {
 	bytes  int
 	closed bool
 	timer  *time.Timer
-	ready  chan time.Time
+	ready  chan struct{} // one slot
 }
 
 const (
@@ -40,7 +41,7 @@ const (
 )
 
 func newLogPipe(s *Swarm, by core.Caller, task string) *logPipe {
-	p := &logPipe{s: s, by: by, stream: task, ready: make(chan time.Time, 1)}
+	p := &logPipe{s: s, by: by, stream: task, ready: make(chan struct{}, 1)}
 	p.room = sync.NewCond(&p.mu)
 	return p
 }
@@ -50,28 +51,17 @@ func (p *logPipe) add(level, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for (len(p.lines) >= pipeLines || p.bytes >= pipeBytes) && !p.closed {
-		p.signal()
+		loop.Ring(p.ready)
 		p.room.Wait()
 	}
 	if p.closed {
 		return
 	}
 	if len(p.lines) == 0 {
-		p.timer = time.AfterFunc(pipeDelay, func() {
-			p.mu.Lock()
-			p.signal()
-			p.mu.Unlock()
-		})
+		p.timer = time.AfterFunc(pipeDelay, func() { loop.Ring(p.ready) })
 	}
 	p.lines = append(p.lines, task.LogLine{Timestamp: p.s.ledger.Clock().Now(), Level: level, Message: text, TaskID: p.stream})
 	p.bytes += len(text)
-}
-
-func (p *logPipe) signal() {
-	select {
-	case p.ready <- time.Time{}:
-	default:
-	}
 }
 
 // later tries again to write what waits, when the disk was full.
@@ -84,7 +74,7 @@ func (p *logPipe) later() {
 }
 
 // due is ready when a batch wants writing.
-func (p *logPipe) due() <-chan time.Time { return p.ready }
+func (p *logPipe) due() <-chan struct{} { return p.ready }
 
 // flush writes what waits. With store.Refuse in ctx it writes one commit of it, and
 // leaves it where it is while the disk is full: the process is slowed.
@@ -147,7 +137,7 @@ func (p *logPipe) signalRest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.lines) > 0 {
-		p.signal()
+		loop.Ring(p.ready)
 	}
 }
 

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"slices"
 
 	"swarmdeck/engine/core"
 )
@@ -44,16 +45,8 @@ func (b *Table) Wait(ctx context.Context, tenant, id string, status Status) (Tas
 func (b *Table) unwait(key name, ch chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	list := b.waiters[key]
-	for i, c := range list {
-		if c == ch {
-			list = append(list[:i:i], list[i+1:]...)
-			break
-		}
-	}
-	if len(list) == 0 {
+	rest := slices.DeleteFunc(b.waiters[key], func(c chan struct{}) bool { return c == ch })
+	if b.waiters[key] = rest; len(rest) == 0 {
 		delete(b.waiters, key)
-	} else {
-		b.waiters[key] = list
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"unicode"
 	"unicode/utf8"
+
+	"swarmdeck/engine/loop"
 )
 
 // Keys that mean something in a line that is being typed.
@@ -116,10 +118,7 @@ func readKeys(ctx context.Context, in io.Reader, echo func(string)) (<-chan stri
 				case over:
 					return
 				case stop:
-					select {
-					case stops <- struct{}{}:
-					default:
-					}
+					loop.Ring(stops)
 				case done:
 					select {
 					case lines <- string(t.line):

@@ -11,6 +11,7 @@ import (
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/engine/loop"
 	"swarmdeck/ui/term"
 )
 
@@ -161,10 +162,7 @@ func (c *channel) signal(payload []byte) {
 	case gossh.SIGINT, gossh.SIGTERM, gossh.SIGHUP, gossh.SIGQUIT:
 		c.cancel(nil)
 	case sigContinue:
-		select {
-		case c.goesOn <- struct{}{}:
-		default:
-		}
+		loop.Ring(c.goesOn)
 	}
 }
 

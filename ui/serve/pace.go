@@ -4,6 +4,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"swarmdeck/engine/loop"
 )
 
 const (
@@ -114,12 +116,7 @@ func (p *pace) took(n uint64) {
 	}
 }
 
-func (p *pace) tell() {
-	select {
-	case p.room <- struct{}{}:
-	default:
-	}
-}
+func (p *pace) tell() { loop.Ring(p.room) }
 
 // Full says that the client has not taken enough of what was written. One that
 // does not know the question never is.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"swarmdeck/engine/loop"
 )
 
 // replyPatience is how long a terminal that has answered before may take until
@@ -33,10 +35,7 @@ func (r *replies) Read(p []byte) (int, error) {
 		n, err := r.Reader.Read(p)
 		rest := bytes.ReplaceAll(p[:n], []byte(reply), nil)
 		if len(rest) < n {
-			select {
-			case r.came <- struct{}{}:
-			default:
-			}
+			loop.Ring(r.came)
 		}
 		if n = copy(p, rest); n > 0 || err != nil {
 			return n, err

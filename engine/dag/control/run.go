@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
+	"swarmdeck/store"
 )
 
 // run is the work on one intent: a goroutine, from when the intent is made or
@@ -109,6 +111,8 @@ func (c *Controller) carry(ctx context.Context, r *run) {
 			return err
 		})
 		switch {
+		case errors.Is(err, store.ErrNoTenant):
+			return // its tenant is another engine's
 		case err == nil:
 			failed = 0
 		case ctx.Err() == nil: // what came of a try may not be on disk: it is looked at again

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/loop"
 	"swarmdeck/engine/terminal"
 	"swarmdeck/ui/pane"
 )
@@ -44,10 +45,7 @@ func (p *Terminal) put(in ...terminal.Input) tea.Cmd {
 	}
 	p.queue = append(p.queue, in...)
 	p.typed = time.Now()
-	select {
-	case p.hurry <- struct{}{}:
-	default:
-	}
+	loop.Ring(p.hurry)
 	return tea.Batch(p.scroll(-p.back), p.send()) // who types sees what comes of it
 }
 
