@@ -74,6 +74,20 @@ func (d *dialog) ask(q overlay.Confirm, then func(yes bool) tea.Cmd) tea.Cmd {
 	return d.opt.After(deadTime, settled{})
 }
 
+// offer opens a login with the screen given up for it, if whoever sits there wants it.
+func (d *dialog) offer(l Login) tea.Cmd {
+	return d.ask(overlay.Confirm{Title: l.Name + " is not logged in", Verb: "log it in here", Lines: []string{l.Text}}, func(yes bool) tea.Cmd {
+		if !yes {
+			l.Over <- nil
+			return nil
+		}
+		return tea.ExecProcess(l.Open(), func(err error) tea.Msg {
+			l.Over <- err
+			return nil
+		})
+	})
+}
+
 // push opens an overlay, and goes on with an answer of one kind.
 func (d *dialog) push(o overlay.Overlay, kind overlay.Kind, then func(overlay.Action) tea.Cmd) tea.Cmd {
 	d.over.Push(o, func(a overlay.Action) tea.Cmd {

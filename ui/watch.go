@@ -25,6 +25,22 @@ func (m *Model) listen() tea.Cmd {
 	}
 }
 
+// logins waits for the next login that a command offers.
+func (m *Model) logins() tea.Cmd {
+	offered, ctx := m.opt.Logins, m.ctx
+	if offered == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case l := <-offered:
+			return followUp(func() tea.Cmd { return tea.Batch(m.logins(), m.offer(l)) })
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
 // ring waits for the next frame: however often the bell rings, the snapshot
 // is looked at once a frame.
 func (m *Model) ring() tea.Cmd {

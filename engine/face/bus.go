@@ -33,6 +33,7 @@ func messages() []*Face {
 		}.Face(),
 		Of[bus.SubscriptionInfo]{
 			Noun: "subscription", ID: "name",
+			List:    "READS:18*2k NAME:12*1/2 BY:10*1/3m READER:10 LAG:6 IN_HAND:7/4 MISSED:6/1 AGE:6/5 -CURSOR -TYPE",
 			Columns: "NAME:name READS,32 BY:by,20 READER LAG:lag IN_HAND:unacked MISSED:missed",
 			Wide:    "CURSOR:cursor TYPE:message_type AGE:created_at,age",
 			Cells: Cells[bus.SubscriptionInfo]{

@@ -217,14 +217,9 @@ func During(a *judge.Approval) (lines []string) {
 // a connection of its task, or whether a task goes to it. nil is none.
 func Asking(env *Env, a *fleet.Agent) *judge.Approval {
 	for _, ask := range env.Snap.Approvals {
-		if About(ask, a) {
+		if ask.Gate == judge.GateStart && ask.Agent.Name == a.Name || ask.Gate == judge.GateNet && a.TaskID != "" && ask.TaskID == a.TaskID {
 			return ask
 		}
 	}
 	return nil
-}
-
-// About says whether a question is such a one.
-func About(ask *judge.Approval, a *fleet.Agent) bool {
-	return ask.Gate == judge.GateStart && ask.Agent.Name == a.Name || ask.Gate == judge.GateNet && a.TaskID != "" && ask.TaskID == a.TaskID
 }

@@ -141,8 +141,6 @@ func state(env *pane.Env, m *bus.Message) pane.State {
 	switch {
 	case m.Unanswered:
 		return pane.State{State: screen.Waiting, Word: "no answer " + pane.Age(env.Now, m.Timestamp)}
-	case m.Dead == bus.Unanswered && m.ResentAs == "":
-		return pane.State{State: screen.Waiting, Word: "no answer"}
 	case m.ResponseID != "":
 		return pane.State{State: screen.Succeeded, Word: "answered"}
 	}

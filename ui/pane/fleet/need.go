@@ -36,7 +36,7 @@ const (
 
 // byNeed puts rows in the order of need.
 func byNeed(env *pane.Env, rows []worker) {
-	due := make(map[string]time.Time, len(env.Snap.Approvals)) // by approval, and by what it is about besides, see pane.About
+	due := make(map[string]time.Time, len(env.Snap.Approvals)) // by approval, and by what it is about besides, see pane.Asking
 	for _, a := range slices.Backward(env.Snap.Approvals) {    // the soonest last, so it stays
 		ends, _ := a.Ends()
 		due[a.ApprovalID] = ends
@@ -74,16 +74,15 @@ func needOf(w worker, due map[string]time.Time) need {
 	case w.agent != nil:
 		a := w.agent
 		ask, state = a.Waiting, a.State()
-		_, connects := due[a.TaskID]
-		_, starts := due[a.Name]
-		switch {
-		case (connects || starts) && a.Waiting == "":
-			if ask, state = a.TaskID, "waiting for you"; !connects {
-				ask = a.Name
+		for _, about := range []string{a.Name, a.TaskID} {
+			if _, asked := due[about]; asked && a.Waiting == "" {
+				ask, state = about, "waiting for you"
 			}
+		}
+		switch {
 		case a.Stuck != nil && state == "stuck":
 			n.since = a.Stuck.Since
-		case state == "waiting for you" && a.Waiting == "" && a.Attention == "":
+		case state == "waiting for you" && ask == "" && a.Attention == "":
 			state, n.since = "failed", a.Trouble.Since
 		case state == "offline" && a.Stopped:
 			state = "stopped"
