@@ -70,18 +70,12 @@ func (r recorder) began(ctx context.Context, a fleet.Agent, t task.Task, message
 		return nil, err
 	}
 	err = r.ledger.View(ctx, t.TenantID, func(tx *audit.Tx) error {
-		by, err := r.start(tx, &t)
-		if err != nil || by == nil {
-			return err
-		}
-		return rec.Message(ctx, dag.ListDecisions, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: t.TaskID, Name: "decision", Input: core.MustEncode(by)})
+		return r.allowed(tx, rec, &t)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := rec.Said(ctx, dag.ListMain, dag.RoleUser, message); err != nil {
-		return nil, err
-	}
+	rec.Said(dag.ListMain, dag.RoleUser, message)
 	return &recording{run: rec, ties: ties{run: rec}, server: a.Runtime, egress: r.egress, tenant: t.TenantID, task: t.TaskID, tally: r.egress.Tally(t.TenantID, a.Name, t.TaskID)}, nil
 }
 
@@ -101,27 +95,27 @@ func (r *recording) Event(ctx context.Context, e fleet.Event) {
 	switch e.Type {
 	case "message", "result":
 		if e.Text != "" {
-			_ = r.run.Said(ctx, dag.ListMain, dag.RoleAssistant, e.Text)
+			r.run.Said(dag.ListMain, dag.RoleAssistant, e.Text)
 		}
 	case "prompt":
-		_ = r.run.Said(ctx, dag.ListMain, dag.RoleUser, e.Text)
+		r.run.Said(dag.ListMain, dag.RoleUser, e.Text)
 	case "thought":
-		_ = r.run.Message(ctx, dag.ListMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
+		r.run.Message(dag.ListMain, dag.RoleAssistant, dag.ContentPart{Type: "reasoning", Text: e.Text})
 	case "plan":
-		_ = r.run.Said(ctx, listPlan, dag.RoleAssistant, e.Text)
+		r.run.Said(listPlan, dag.RoleAssistant, e.Text)
 	case "diff":
-		_ = r.run.Wrote(ctx, listDiff, e.CallID, e.Path, e.Text)
+		r.run.Wrote(listDiff, e.CallID, e.Path, e.Text)
 	case "mode":
-		_ = r.run.Said(ctx, listMode, dag.RoleSystem, e.Text)
+		r.run.Said(listMode, dag.RoleSystem, e.Text)
 	case "attention":
-		_ = r.run.Said(ctx, listAttention, dag.RoleAssistant, e.Text)
+		r.run.Said(listAttention, dag.RoleAssistant, e.Text)
 	case "model_request":
 		_ = r.run.Asked(context.WithoutCancel(ctx), e.CallID, modelAsk(e))
 	case "model_response": // it may tell that the run is being ended
 		_ = r.run.Answered(context.WithoutCancel(ctx), e.CallID, modelAnswer(e))
 	case "usage":
 		if e.Tokens > 0 || e.CostUSD > 0 || e.Split != (fleet.Split{}) {
-			_ = r.run.Message(ctx, dag.ListUsage, dag.RoleSystem, dag.ContentPart{Type: "tool_use", ID: "usage", Name: "usage", Input: core.MustEncode(usage{e.Tokens, e.CostUSD, e.Split, e.Context})})
+			r.run.Note(dag.ListUsage, dag.RoleSystem, "usage", "usage", usage{e.Tokens, e.CostUSD, e.Split, e.Context})
 		}
 	case "tool_request": // one that had begun, as it seemed, asks now
 		if !r.run.Open(callOf(e)) {
@@ -157,12 +151,12 @@ func (r *recording) call(ctx context.Context, e fleet.Event) {
 	if len(args) == 0 && e.Text != "" {
 		args = core.MustEncode(map[string]string{"text": e.Text})
 	}
-	r.run.Call(cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
+	r.run.Call("", cmp.Or(r.server, "agent"), cmp.Or(e.Tool, "tool"), callOf(e), args)
 	r.ties.tells(&e)
 }
 
-func (r *recording) Along(ctx context.Context, commit func(func(*audit.Tx) error) error) error {
-	return r.run.Along(ctx, commit)
+func (r *recording) Along(commit func(func(*audit.Tx) error) error) error {
+	return r.run.Along(commit)
 }
 
 func callOf(e fleet.Event) string { return cmp.Or(e.CallID, "call") }

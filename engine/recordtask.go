@@ -35,21 +35,6 @@ const (
 	listBus    = "bus"    // messages that it sent, or that came to it
 )
 
-// tell tells something of a run; nothing when there is none.
-func (r recorder) tell(tx *audit.Tx, run string, what func(*dag.Within) error) error {
-	if run == "" {
-		return nil
-	}
-	w, err := r.dag.In(tx, run)
-	if err == nil {
-		err = what(w)
-	}
-	if err != nil {
-		return fmt.Errorf("record run %s: %w", run, err)
-	}
-	return nil
-}
-
 // runOf is the run that tells of a task's attempt, and whether it ends with that.
 func (r recorder) runOf(tx *audit.Tx, t *task.Task) (run string, ends bool, err error) {
 	if run, err = r.dag.Attempt(tx, t.TaskID); err != nil || run != "" {
@@ -86,8 +71,9 @@ func (r recorder) Judged(tx *audit.Tx, t *task.Task, d judge.GateDecision) error
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
-		return w.Note(dag.ListDecisions, t.TaskID, "decision", decidedAs(judge.Action{}, d))
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
+		w.Note(dag.ListDecisions, dag.RoleSystem, t.TaskID, "decision", decidedAs(judge.Action{}, d))
+		return nil
 	})
 }
 
@@ -105,21 +91,19 @@ func (r recorder) Concluded(tx *audit.Tx, t *task.Task, res task.Result) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 		if ends {
-			if err := w.Result(t.TaskID, statusOf(res), res.Output, faultOf(res.Error)); err != nil {
-				return err
-			}
+			w.Result(t.TaskID, statusOf(res), res.Output, faultOf(res.Error))
 		}
 		c := concluded{Status: res.Status, Confidence: res.Confidence, Error: res.Error, Denials: res.Denials}
 		if len(res.Output) > 0 {
 			c.Output = core.SHA256(string(res.Output))
 		}
-		err := w.Note(listResult, t.TaskID, "result", c)
-		if err == nil && ends {
-			err = w.Finish(res.Status == task.Succeeded)
+		w.Note(listResult, dag.RoleSystem, t.TaskID, "result", c)
+		if !ends {
+			return nil
 		}
-		return err
+		return w.Finish(res.Status == task.Succeeded)
 	})
 }
 
@@ -156,22 +140,23 @@ func (r recorder) Starting(ctx context.Context, t *task.Task, a judge.Action) er
 		if err != nil {
 			return err
 		}
-		return r.tell(tx, run, func(w *dag.Within) error {
+		return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 			if err := r.allowed(tx, w, t); err != nil {
 				return err
 			}
-			return w.Call("", cmp.Or(a.Server, t.Kind), cmp.Or(a.Tool, t.Kind), t.TaskID, t.Input)
+			w.Call("", cmp.Or(a.Server, t.Kind), cmp.Or(a.Tool, t.Kind), t.TaskID, t.Input)
+			return nil
 		})
 	})
 }
 
 // allowed tells who let a task start.
-func (r recorder) allowed(tx *audit.Tx, w *dag.Within, t *task.Task) error {
+func (r recorder) allowed(tx *audit.Tx, w *dag.Recording, t *task.Task) error {
 	by, err := r.start(tx, t)
-	if err != nil || by == nil {
-		return err
+	if by != nil {
+		w.Note(dag.ListDecisions, dag.RoleSystem, t.TaskID, "decision", by)
 	}
-	return w.Note(dag.ListDecisions, t.TaskID, "decision", by)
+	return err
 }
 
 func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
@@ -190,7 +175,7 @@ func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 		if old.State == skill.Idle && a.State == skill.Running {
 			t, err := r.tasks(tx, a.TaskID)
 			if err == nil {
@@ -201,10 +186,7 @@ func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
 			}
 		}
 		if old.TaskID != a.TaskID {
-			err := w.Say(dag.ListMain, dag.RoleUser, []dag.ContentPart{{Type: "tool_use", ID: a.TaskID, Name: a.Skill, Input: a.SkillParams}})
-			if err != nil {
-				return err
-			}
+			w.Note(dag.ListMain, dag.RoleUser, a.TaskID, a.Skill, a.SkillParams)
 		}
 		if old.State != a.State || old.Waiting != a.Waiting {
 			state := map[string]any{"state": a.Shown(), "task_id": a.TaskID}
@@ -214,9 +196,7 @@ func (r recorder) Subagent(tx *audit.Tx, old, a *skill.Subagent) error {
 			if a.Error != "" {
 				state["error"] = a.Error
 			}
-			if err := w.Note(listState, a.AgentID, "state", state); err != nil {
-				return err
-			}
+			w.Note(listState, dag.RoleSystem, a.AgentID, "state", state)
 		}
 		if !a.State.Final() {
 			return nil
@@ -230,25 +210,25 @@ func (r recorder) Execution(tx *audit.Tx, old, e *skill.Execution) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 		switch {
 		case old == nil:
-			return w.Call(e.TaskID, "skill", e.SkillName+"@"+e.SkillVersion, e.ExecutionID, e.Parameters)
+			w.Call(e.TaskID, "skill", e.SkillName+"@"+e.SkillVersion, e.ExecutionID, e.Parameters)
+			return nil
 		case e.Status == skill.StatusPending:
-			return w.Note(listState, e.ExecutionID, "retried", map[string]any{"retry_count": e.RetryCount, "step": e.Step})
+			w.Note(listState, dag.RoleSystem, e.ExecutionID, "retried", map[string]any{"retry_count": e.RetryCount, "step": e.Step})
+			return nil
 		}
 		status := map[skill.Status]dag.CallStatus{skill.StatusSuccess: dag.CallOK, skill.StatusTimeout: dag.CallTimeout}[e.Status]
 		if e.Interrupted {
 			status = dag.CallInterrupted
 		}
 		fault := &dag.Fault{Code: cmp.Or(e.ErrorCode, "skill_failed"), Message: e.Error}
-		if err := w.Result(e.ExecutionID, cmp.Or(status, dag.CallError), e.Result, fault); err != nil {
-			return err
+		w.Result(e.ExecutionID, cmp.Or(status, dag.CallError), e.Result, fault)
+		if len(e.Result) > 0 {
+			w.Said(dag.ListMain, dag.RoleAssistant, string(e.Result))
 		}
-		if len(e.Result) == 0 {
-			return nil
-		}
-		return w.Say(dag.ListMain, dag.RoleAssistant, []dag.ContentPart{{Type: "text", Text: string(e.Result)}})
+		return nil
 	})
 }
 
@@ -261,7 +241,7 @@ func (r recorder) CADAgent(tx *audit.Tx, a *cad.Agent) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error { return w.Finish(true) })
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error { return w.Finish(true) })
 }
 
 func (r recorder) Operation(tx *audit.Tx, o cad.Operated) error {
@@ -269,20 +249,18 @@ func (r recorder) Operation(tx *audit.Tx, o cad.Operated) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 		call := fmt.Sprintf("op-%d", tx.Add("cad.recorded", 1))
-		if err := w.Call(o.TaskID, "cad", o.Method, call, o.Params); err != nil {
-			return err
-		}
+		w.Call(o.TaskID, "cad", o.Method, call, o.Params)
 		if len(o.Decision) > 0 {
-			if err := w.Note(dag.ListDecisions, call, "decision", o.Decision); err != nil {
-				return err
-			}
+			w.Note(dag.ListDecisions, dag.RoleSystem, call, "decision", o.Decision)
 		}
 		if f := o.Fault; f != nil {
-			return w.Result(call, dag.CallError, nil, &dag.Fault{Code: string(f.Class), Message: f.Message})
+			w.Result(call, dag.CallError, nil, &dag.Fault{Code: string(f.Class), Message: f.Message})
+		} else {
+			w.Result(call, dag.CallOK, o.Data, nil, exported(o)...)
 		}
-		return w.Result(call, dag.CallOK, o.Data, nil, exported(o)...)
+		return nil
 	})
 }
 
@@ -311,9 +289,10 @@ func (r recorder) Sent(tx *audit.Tx, m *bus.Message) error {
 	if err != nil {
 		return err
 	}
-	return r.tell(tx, run, func(w *dag.Within) error {
-		return w.Say(listBus, role, []dag.ContentPart{{Type: "tool_use", ID: m.MessageID, Name: string(m.MessageType), Input: core.MustEncode(map[string]any{
+	return r.dag.Tell(tx, run, func(w *dag.Recording) error {
+		w.Note(listBus, role, m.MessageID, string(m.MessageType), map[string]any{
 			"from": m.SenderID, "to": cmp.Or(m.RecipientID, m.Topic), "correlation_id": m.CorrelationID, "payload": m.Payload,
-		})}})
+		})
+		return nil
 	})
 }

@@ -70,9 +70,9 @@ func (o *observing) wrote(ctx context.Context, begins, ends string, also ...stri
 	defer o.looking.Unlock()
 	changed, more, failed := o.watch.next(ctx)
 	for _, why := range failed {
-		_ = o.run.Said(ctx, dag.ListFiles, dag.RoleTool, why)
+		o.run.Said(dag.ListFiles, dag.RoleTool, why)
 	}
-	_ = o.run.Changed(ctx, slices.Concat(o.acting, also), changed, more)
+	o.run.Changed(slices.Concat(o.acting, also), changed, more)
 	paths := core.Map(changed, func(f dag.File) string { return f.Path })
 	overlap, looked, err := o.e.Trees.Wrote(ctx, o.tenant, o.agent, paths)
 	if looked {

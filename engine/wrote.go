@@ -134,13 +134,12 @@ func (r recorder) worked(ctx context.Context, tenant string, places []string, si
 		if err != nil {
 			return err
 		}
-		return r.tell(tx, run, func(w *dag.Within) error {
+		return r.dag.Tell(tx, run, func(w *dag.Recording) error {
 			for _, why := range failed {
-				if err := w.Say(dag.ListFiles, dag.RoleTool, []dag.ContentPart{{Type: "text", Text: why}}); err != nil {
-					return err
-				}
+				w.Said(dag.ListFiles, dag.RoleTool, why)
 			}
-			return w.Changed(call, changed, more)
+			w.Changed([]string{call}, changed, more)
+			return nil
 		})
 	})
 }

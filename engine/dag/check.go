@@ -17,6 +17,9 @@ func (w *writer) check(e *Event, stream uint64, h *head) error {
 	if h.Kinds[KindRunFinished] > 0 && e.RunID != "" && e.Kind != KindRunFinished && !follows(e.Kind) {
 		f.add("run_id", "run %s has finished; a %s can't follow", core.Clip(e.RunID), e.Kind)
 	}
+	if err := w.checkNodes(e, f); err != nil {
+		return err
+	}
 	var err error
 	switch b := e.Body.(type) {
 	case *ToolResult:

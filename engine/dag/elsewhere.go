@@ -24,56 +24,48 @@ func (d *DAG) AskedIn(tx *audit.Tx, x Elsewhere, text string) (fresh bool, err e
 	if err != nil || run != "" {
 		return false, err
 	}
-	w, err := d.elsewhere(tx, x, "")
-	if err != nil {
+	if run, err = d.StartIn(tx, x.run(""), true); err != nil {
 		return false, err
 	}
-	return true, w.Say(ListMain, RoleUser, []ContentPart{{Type: "text", Text: text}})
+	return true, d.Tell(tx, run, func(r *Recording) error {
+		r.run.correlation = x.Turn
+		r.Said(ListMain, RoleUser, text)
+		return nil
+	})
 }
 
 // AnsweredIn tells all that the agent said in a turn so far, and ends its run. What comes
 // after an end that was none is a run that follows from it; what the record has is not
 // told again. It does nothing for a turn that the record has not.
 func (d *DAG) AnsweredIn(tx *audit.Tx, x Elsewhere, answers []string) error {
-	r := reader{tx}
-	run, err := x.newest(r)
+	run, err := x.newest(reader{tx})
 	if err != nil || run == "" {
 		return err
 	}
-	told, asked, err := x.told(r)
+	told, asked, err := x.told(reader{tx})
 	if err != nil {
 		return err
 	}
 	answers = slices.DeleteFunc(slices.Clone(answers), func(text string) bool { return slices.Contains(told, clip(text, maxValue)) })
-	w, err := d.In(tx, run)
-	if err == nil && w.over && len(answers) > 0 {
-		w, err = d.elsewhere(tx, x, w.h.Head)
+	now, err := d.RunIn(tx, run)
+	if err == nil && now.Status == "finished" && len(answers) > 0 {
+		run, err = d.StartIn(tx, x.run(now.Head), true)
 	}
 	if err != nil {
 		return err
 	}
-	w.correlation = x.Turn
-	for _, text := range answers {
-		if err := w.Say(ListMain, RoleAssistant, []ContentPart{{Type: "text", Text: text}}, asked...); err != nil {
-			return err
+	return d.Tell(tx, run, func(r *Recording) error {
+		r.run.correlation, r.heard = x.Turn, asked
+		for _, text := range answers {
+			r.Said(ListMain, RoleAssistant, text)
 		}
-		asked = []NodeRef{{TypeMessage, w.h.LastMessage}}
-	}
-	return w.Finish(true)
+		return r.Finish(true)
+	})
 }
 
-// elsewhere begins a run of a turn, which an event led to.
-func (d *DAG) elsewhere(tx *audit.Tx, x Elsewhere, parent string) (*Within, error) {
-	info := RunInfo{AgentID: x.Agent, SessionID: x.Session, Reason: "user", AskedKind: AskedElsewhere, Parent: parent, correlation: x.Turn}
-	run, err := d.StartIn(tx, info, true)
-	if err != nil {
-		return nil, err
-	}
-	w, err := d.In(tx, run)
-	if err == nil {
-		w.correlation = x.Turn
-	}
-	return w, err
+// run is a run of the turn, which an event led to.
+func (x Elsewhere) run(parent string) RunInfo {
+	return RunInfo{AgentID: x.Agent, SessionID: x.Session, Reason: "user", AskedKind: AskedElsewhere, Parent: parent, correlation: x.Turn}
 }
 
 // newest is the newest run of the turn; "" when there is none.
@@ -114,8 +106,8 @@ func (x Elsewhere) each(r reader, fn func(Event)) error {
 // leave ends the run of a turn that nobody tells of any more, as the agent works for
 // another.
 func (d *DAG) leave(tx *audit.Tx, run string) error {
-	w, err := d.In(tx, run)
-	if err != nil || w.over || w.h.TaskID != "" || w.h.Reason != "user" {
+	now, err := d.RunIn(tx, run)
+	if err != nil || now.Status != "running" || now.TaskID != "" || now.Reason != "user" {
 		return err
 	}
 	return d.cutOff(tx, run)

@@ -103,19 +103,33 @@ func (d *DAG) ObserveIn(tx *audit.Tx, events ...Event) ([]Recorded, error) {
 	if len(events) > MaxBatch {
 		return nil, core.Invalid("events", len(events), fmt.Sprintf("at most %d at once", MaxBatch))
 	}
+	all, _, err := d.observe(tx, false, events)
+	return all, err
+}
+
+// observe takes events in. With leave one that does not agree with what is recorded costs
+// itself alone, which the audit log tells; refused is the first such.
+func (d *DAG) observe(tx *audit.Tx, leave bool, events []Event) (all []Recorded, refused, err error) {
 	w := &writer{reader: reader{tx.Derived()}, tx: tx, batch: events, heads: map[uint64]*head{}}
-	all := make([]Recorded, len(events))
+	all = make([]Recorded, len(events))
 	for i := range events {
 		e := &events[i]
 		if e.Body == nil {
-			return nil, core.Errorf(core.Internal, "an event was emitted that Parse did not make")
+			return nil, nil, core.Errorf(core.Internal, "an event was emitted that Parse did not make")
 		}
-		var err error
-		if all[i], err = w.emit(e); err != nil {
-			return nil, named(e, err)
+		all[i], err = w.emit(e)
+		if leave && err != nil && core.AsError(err).Code == core.Conflict {
+			refused = cmp.Or(refused, named(e, err))
+			_, err = tx.Record(audit.Entry{
+				Type: "dag.left_out", Trace: traceOf(e.TraceID), Subject: "dag.event", ID: e.EventID,
+				Detail: map[string]any{"run_id": e.RunID, "kind": e.Kind, "error": err.Error()},
+			})
+		}
+		if err != nil {
+			return nil, nil, named(e, err)
 		}
 	}
-	return all, w.finish()
+	return all, refused, w.finish()
 }
 
 // RunIn is what a run comes to so far, within a transaction; without Events

@@ -2,7 +2,6 @@ package dag
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -48,7 +47,7 @@ func (h *Head) files(all []File, from ...NodeRef) {
 }
 
 // inWords is what an event says of files in words; more are those that are not named.
-func inWords(files []File, more int) []ContentPart {
+func inWords(files []File, more int) string {
 	var b strings.Builder
 	for i, f := range files {
 		if i > 0 {
@@ -59,60 +58,48 @@ func inWords(files []File, more int) []ContentPart {
 	if more > 0 {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
-	return []ContentPart{{Type: "text", Text: clip(b.String(), maxValue)}}
-}
-
-// eachPart calls fn for files by as many as one event has; the last says how many are not
-// named.
-func eachPart(files []File, more int, fn func(part []File, more int) error) error {
-	for len(files) > maxFiles {
-		if err := fn(files[:maxFiles], 0); err != nil {
-			return err
-		}
-		files = files[maxFiles:]
-	}
-	if len(files) == 0 && more == 0 {
-		return nil
-	}
-	return fn(files, more)
+	return clip(b.String(), maxValue)
 }
 
 // Wrote records that a call wrote a file, as a message of a list.
-func (r *Recording) Wrote(ctx context.Context, list, call, path, text string) error {
+func (r *Recording) Wrote(list, call, path, text string) {
 	r.mu.Lock()
-	h := r.head()
-	m := r.message(h.TS, RoleTool, []ContentPart{{Type: "text", Text: clip(text, maxValue)}})
-	h.Nodes = []Node{m}
+	defer r.mu.Unlock()
+	var files []File
 	if path != "" {
-		h.files([]File{{Path: path}}, r.origins([]string{call})...)
+		files = []File{{Path: path}}
 	}
-	r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()})
-	r.mu.Unlock()
-	return nil
+	r.found(list, clip(text, maxValue), nil, files, r.origins([]string{call}))
 }
 
 // Changed records files that were found changed, and how many more. They come from the
 // calls, as far as these are known, or else from what was said or done last.
-func (r *Recording) Changed(ctx context.Context, calls []string, files []File, more int) error {
+func (r *Recording) Changed(calls []string, files []File, more int) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	from := r.origins(calls)
-	_ = eachPart(files, more, func(part []File, more int) error {
-		h := r.head()
-		m := r.message(h.TS, RoleTool, inWords(part, more))
-		h.Nodes = []Node{m}
-		for _, origin := range from {
-			h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: m.Ref(), To: origin})
+	for len(files) > 0 || more > 0 {
+		part := files[:min(len(files), maxFiles)]
+		if files = files[len(part):]; len(files) > 0 {
+			r.found(ListFiles, inWords(part, 0), from, part, from)
+			continue
 		}
-		h.files(part, from...)
-		r.add(h, &HistoryAppend{List: ListFiles, MessageRef: m.ID()})
-		return nil
-	})
-	full := len(r.pending) >= gatherEvents
-	r.mu.Unlock()
-	if full {
-		return r.Flush(ctx)
+		r.found(ListFiles, inWords(part, more), from, part, from)
+		more = 0
 	}
-	return nil
+}
+
+// found records what a tool did to files, as a message that comes from some nodes; mu is
+// held.
+func (r *Recording) found(list, text string, from []NodeRef, files []File, origins []NodeRef) {
+	h := r.head()
+	m := r.message(h.TS, RoleTool, []ContentPart{{Type: "text", Text: text}})
+	h.Nodes = []Node{m}
+	for _, origin := range from {
+		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: m.Ref(), To: origin})
+	}
+	h.files(files, origins...)
+	r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()})
 }
 
 // origins are calls as far as they are known, or else what was said or done last; mu is
@@ -128,24 +115,4 @@ func (r *Recording) origins(calls []string) (from []NodeRef) {
 		from = []NodeRef{{TypeEvent, r.cause.EventID}}
 	}
 	return from
-}
-
-// Changed tells files that were found changed, and how many more. They come from a call,
-// where that is open, or else from what was told last.
-func (w *Within) Changed(call string, files []File, more int) error {
-	from := NodeRef{TypeEvent, w.h.Head}
-	if made, open := w.isOpen(fit(call)); open {
-		from = NodeRef{TypeToolCall, made}
-	}
-	return eachPart(files, more, func(part []File, more int) error {
-		if w.over {
-			return nil
-		}
-		h := w.head()
-		m := w.message(h.TS, RoleTool, inWords(part, more))
-		h.Nodes = []Node{m}
-		h.Edges = []Edge{{Type: DerivedFrom, From: m.Ref(), To: from}}
-		h.files(part, from)
-		return w.tell(h, &HistoryAppend{List: ListFiles, MessageRef: m.ID()})
-	})
 }

@@ -27,18 +27,18 @@ func TestAFileComesFromTheCallsThatItChangedDuringOrFromTheRun(t *testing.T) {
 	rec := r.record()
 	ctx := t.Context()
 	r.No(rec.Said(ctx, "main", dag.RoleUser, "Build it"))
-	r.No(rec.Changed(ctx, nil, []dag.File{{Path: "/w/before", SHA256: strings.Repeat("a", 64), Size: 3}}, 0))
+	rec.Changed(nil, []dag.File{{Path: "/w/before", SHA256: strings.Repeat("a", 64), Size: 3}}, 0)
 	r.No(rec.Call(ctx, "exec", "sh", "c-1", core.Raw(`{}`)))
 	r.No(rec.Call(ctx, "exec", "sh", "c-2", core.Raw(`{}`)))
-	r.No(rec.Changed(ctx, []string{"c-1", "c-2"}, []dag.File{{Path: "/w/both"}}, 0))
+	rec.Changed([]string{"c-1", "c-2"}, []dag.File{{Path: "/w/both"}}, 0)
 	r.No(rec.Result(ctx, "c-1", dag.CallOK, nil, nil))
-	r.No(rec.Changed(ctx, []string{"c-1"}, []dag.File{{Path: "/w/late"}}, 0)) // found once it had ended
-	r.No(rec.Changed(ctx, []string{"no such call"}, []dag.File{{Path: "/w/lost"}}, 0))
+	rec.Changed([]string{"c-1"}, []dag.File{{Path: "/w/late"}}, 0) // found once it had ended
+	rec.Changed([]string{"no such call"}, []dag.File{{Path: "/w/lost"}}, 0)
 	var many []dag.File
 	for i := range 150 {
 		many = append(many, dag.File{Path: fmt.Sprint("/w/many/", i)})
 	}
-	r.No(rec.Changed(ctx, []string{"c-2"}, many, 7))
+	rec.Changed([]string{"c-2"}, many, 7)
 	r.No(rec.Result(ctx, "c-2", dag.CallOK, nil, nil))
 	r.No(r.finish(rec, true))
 	for path, want := range map[string][]string{

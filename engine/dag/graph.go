@@ -112,11 +112,7 @@ func (w *writer) node(e *Event, n Node, pos uint64, i int) error {
 			return err
 		}
 		if known != nil {
-			if sameNode(known.Node, n) {
-				return nil
-			}
-			return core.Errorf(core.Conflict, "nodes[%d].id: %s is stated otherwise by event %s, and does not change", i, n.Ref(), known.EventID).
-				With("field", fmt.Sprintf("nodes[%d].id", i))
+			return nil // the same: see checkNodes
 		}
 	}
 	if err := stated.Put(w, record.Seq(num).Seq(pos), record.Key(nil).Short(uint16(i))); err != nil {
@@ -129,6 +125,30 @@ func (w *writer) node(e *Event, n Node, pos uint64, i int) error {
 			}
 		}
 		return w.exists(n.Ref(), num, e.TS, n.Valid, pos, i)
+	}
+	return nil
+}
+
+// checkNodes: what some nodes are does not change.
+func (w *writer) checkNodes(e *Event, f *problems) error {
+	for i, n := range e.Nodes {
+		if !n.Type.fixed() {
+			continue
+		}
+		num, _, err := w.num(nameKey(n.Ref()))
+		if err != nil {
+			return err
+		}
+		if num == 0 {
+			continue
+		}
+		known, err := w.version(num, ^uint64(0))
+		if err != nil {
+			return err
+		}
+		if known != nil && !sameNode(known.Node, n) {
+			f.add(fmt.Sprintf("nodes[%d].id", i), "%s is stated otherwise by event %s, and does not change", n.Ref(), known.EventID)
+		}
 	}
 	return nil
 }

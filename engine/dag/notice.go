@@ -9,27 +9,19 @@ func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 	if len(notices) == 0 {
 		return nil
 	}
-	r := reader{tx}
-	live, err := r.recorded()
-	if err != nil {
-		return err
-	}
-	at := At(tx.Now())
+	live, err := reader{tx}.recorded()
 	for _, run := range live {
-		_, h, err := r.run(run)
 		if err != nil {
-			return err
+			break
 		}
-		head := Head{TS: at, RunID: run, AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}
-		events := make([]Event, len(notices))
-		for i, b := range notices {
-			if events[i], err = NewEvent(head, b); err != nil {
-				return err
+		err = d.Tell(tx, run, func(r *Recording) error {
+			h := r.head()
+			h.Parent = nil // no work of the run's led to it
+			for _, b := range notices {
+				r.add(h, b)
 			}
-		}
-		if _, err := d.ObserveIn(tx, events...); err != nil {
-			return err
-		}
+			return nil
+		})
 	}
-	return nil
+	return err
 }

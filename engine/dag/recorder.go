@@ -29,26 +29,22 @@ func (r reader) recorded() (runs []string, err error) {
 // countRecorded counts the runs that were recorded; their ids come of it.
 const countRecorded = "dag.recorded"
 
-// What is gathered before it is written, where no commit takes it along: a busy agent
-// costs a few commits a second. Whoever records takes it along sooner as a rule. What
-// was cut off and ends are written at once, with all before them.
-const (
-	gatherEvents = 64
-	gatherFor    = 400 * time.Millisecond
-	writeFor     = 10 * time.Second // at most, until what is gathered is on disk
-)
+// writeFor is how long a batch of what is gathered may take until it is on disk.
+const writeFor = 10 * time.Second
 
-// Recording is a run that is being recorded. Its methods may be called from
-// any goroutine; they make hostile texts and numbers fit for the record rather
-// than lose them.
+// Recording is a run that is being told: as it happens, where its events are gathered
+// until a commit takes them along (see Record), or within one transaction of what
+// happens in it, where they are one chain (see Tell). Its methods may be called from
+// any goroutine; they make hostile texts and numbers fit for the record rather than
+// lose them. Of a run that is over nothing more is told.
 type Recording struct {
 	d   *DAG
 	by  core.Caller
 	run RunInfo
 	id  string
-
-	inside bool             // who writes what is gathered does so itself
-	now    func() time.Time // of the next event
+	tx  *audit.Tx        // that it is told within, nil for none
+	had uint64           // events of it before these, where it is told within one
+	now func() time.Time // of the next event
 
 	writing sync.Mutex // one batch at a time, in order
 
@@ -66,9 +62,8 @@ type Recording struct {
 	models   modelTalk
 	messages int
 	network  []HostUse // of its end
-	timer    *time.Timer
-	over     bool  // its end is recorded
-	err      error // the first that lost something
+	over     bool      // its end is recorded
+	err      error     // the first that lost something
 }
 
 // openCall is what is remembered of a call until its result.
@@ -80,32 +75,28 @@ type openCall struct {
 
 // Record begins a run: run_started is on disk when it returns. A run that is
 // never finished is closed by Recover after the next start.
-func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (*Recording, error) {
-	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
-	r := &Recording{d: d, by: by, run: info, now: d.ledger.Clock().Now, calls: map[string]openCall{}, ended: map[string]string{}}
-	err := d.ledger.Append(ctx, by, func(tx *audit.Tx) error {
-		r.id = core.NewUUID(by.Tenant, uint64(tx.Add(countRecorded, 1)), nil)
-		r.last = tx.Now()
-		if err := d.open(tx, r.id, info, true); err != nil {
-			return err
-		}
-		if err := (reader{tx}).cause(&info); err != nil {
-			return err
-		}
-		h := info.head(r.id)
-		h.TS = At(r.last)
-		start, err := NewEvent(h, info.started())
+func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (r *Recording, err error) {
+	err = d.ledger.Append(ctx, by, func(tx *audit.Tx) error {
+		run, start, err := d.start(tx, &info, true)
 		if err != nil {
 			return err
 		}
-		if _, err := d.EmitIn(tx, start); err != nil {
-			return err
-		}
-		r.cause = EventRef{start.EventID}
-		r.source = origin{event: r.cause}
-		return recording.Put(tx, record.Key(r.id), struct{}{})
+		r = newRecording(run, info, tx.Now(), d.ledger.Clock().Now)
+		r.d, r.by = d, by
+		r.began(start)
+		return recording.Put(tx, record.Key(run), struct{}{})
 	})
 	return r, explain("begin to record a run", err)
+}
+
+func newRecording(id string, info RunInfo, last time.Time, now func() time.Time) *Recording {
+	return &Recording{id: id, run: info, last: last, now: now, calls: map[string]openCall{}, ended: map[string]string{}}
+}
+
+// began notes the event that what is told next follows from.
+func (r *Recording) began(event string) {
+	r.cause = EventRef{event}
+	r.source.event = r.cause
 }
 
 // RunID is the run's id.
@@ -137,14 +128,17 @@ const maxHeard = 200
 
 // add gathers an event; mu is held.
 func (r *Recording) add(h Head, b Body) (Event, bool) {
+	if r.over {
+		return Event{}, false
+	}
 	e, err := NewEvent(h, b)
 	if err != nil {
 		r.lost(fmt.Errorf("record a %s: %w", b.Kind(), err))
 		return e, false
 	}
 	r.pending = append(r.pending, e)
-	if r.timer == nil && !r.inside {
-		r.timer = time.AfterFunc(gatherFor, func() { _ = r.Flush(context.Background()) })
+	if r.tx != nil {
+		r.began(e.EventID)
 	}
 	return e, true
 }
@@ -161,24 +155,34 @@ const (
 	ListUsage = "usage"
 )
 
-// Said records a message of a conversation, as text.
-func (r *Recording) Said(ctx context.Context, list string, role MessageRole, text string) error {
-	return r.Message(ctx, list, role, ContentPart{Type: "text", Text: text})
+// Said records a message of a list, as text.
+func (r *Recording) Said(list string, role MessageRole, text string) {
+	r.Message(list, role, ContentPart{Type: "text", Text: text})
 }
 
-// Message records a message of a conversation. What does not fit into an event
-// is cut.
-func (r *Recording) Message(ctx context.Context, list string, role MessageRole, parts ...ContentPart) error {
+// Note records a message of a list that is one structured thing, by a name: a
+// decision, a result, a state.
+func (r *Recording) Note(list string, role MessageRole, id, name string, v any) {
+	raw, is := v.(core.Raw)
+	if !is {
+		raw = core.MustEncode(v)
+	}
+	r.Message(list, role, ContentPart{Type: "tool_use", ID: fit(id), Name: fit(name), Input: survives(raw, maxValue)})
+}
+
+// Message records a message of a list. Text that does not fit into an event is cut.
+func (r *Recording) Message(list string, role MessageRole, parts ...ContentPart) {
 	left := maxValue
 	for i := range parts {
 		parts[i].Text = clip(parts[i].Text, left)
 		left = max(0, left-len(parts[i].Text))
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	h := r.head()
 	m := r.message(h.TS, role, parts)
 	h.Nodes = []Node{m}
-	if role == RoleAssistant {
+	if role == RoleAssistant && r.spoken.correlation != "" {
 		h.CorrelationID = r.spoken.correlation
 	}
 	talk := list == ListMain && !slices.ContainsFunc(parts, func(p ContentPart) bool { return p.Type == "reasoning" })
@@ -187,26 +191,22 @@ func (r *Recording) Message(ctx context.Context, list string, role MessageRole, 
 			h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: m.Ref(), To: n})
 		}
 	}
-	if e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()}); ok {
-		if r.source.correlation == "" {
-			r.source.event = EventRef{e.EventID}
-		}
-		if list == ListDecisions {
-			r.cause = EventRef{e.EventID}
-		}
-		if talk {
-			if role == RoleAssistant {
-				r.heard = nil
-			}
-			r.hear(EventRef{e.EventID}, m.Ref())
-		}
+	e, ok := r.add(h, &HistoryAppend{List: list, MessageRef: m.ID()})
+	if !ok {
+		return
 	}
-	full := len(r.pending) >= gatherEvents
-	r.mu.Unlock()
-	if full {
-		return r.Flush(ctx)
+	if r.source.correlation == "" {
+		r.source.event = EventRef{e.EventID}
 	}
-	return nil
+	if list == ListDecisions {
+		r.cause = EventRef{e.EventID}
+	}
+	if talk {
+		if role == RoleAssistant {
+			r.heard = nil
+		}
+		r.hear(EventRef{e.EventID}, m.Ref())
+	}
 }
 
 // message makes the run's next message; mu is held.
@@ -216,19 +216,27 @@ func (r *Recording) message(at Time, role MessageRole, parts []ContentPart) Node
 }
 
 // messageID is the run's newest message.
-func (r *Recording) messageID() string { return fmt.Sprintf("%s/%d", r.id, r.messages) }
-
-// Call records a tool call. One that has not had its effect yet is to be on disk
-// before it has: see Along.
-func (r *Recording) Call(server, tool, call string, args core.Raw) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.call(server, tool, fit(call), args)
+func (r *Recording) messageID() string {
+	if r.tx != nil { // which does not know how many there were
+		return fmt.Sprintf("%s/e%d", r.id, r.had+uint64(len(r.pending))+1)
+	}
+	return fmt.Sprintf("%s/%d", r.id, r.messages)
 }
 
-func (r *Recording) call(server, tool, call string, args core.Raw) (Event, bool) {
+// Call records a tool call. One that has not had its effect yet is to be on disk
+// before it has: see Along. of is the task that it is part of, "" for the run's.
+func (r *Recording) Call(of, server, tool, call string, args core.Raw) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.call(of, server, tool, fit(call), args)
+}
+
+func (r *Recording) call(of, server, tool, call string, args core.Raw) (Event, bool) {
 	h := r.head()
-	h.CorrelationID = r.source.correlation
+	h.TaskID = cmp.Or(of, h.TaskID)
+	if h.CorrelationID = r.source.correlation; r.tx != nil {
+		h.CorrelationID = call
+	}
 	server, tool = fit(server), fit(tool)
 	e, ok := r.add(h, &ToolCall{Server: server, Tool: tool, CallID: call, Args: survives(args, maxValue), RequestedBy: r.source.event})
 	if ok {
@@ -264,7 +272,7 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 	call = fit(call)
 	r.mu.Lock()
 	if old, open := r.calls[call]; open {
-		if e, ok := r.call(old.server, old.tool, call, args); ok && e.EventID != old.event {
+		if e, ok := r.call("", old.server, old.tool, call, args); ok && e.EventID != old.event {
 			r.add(r.head(), &Substitution{OriginalEvent: EventRef{old.event}, ReplacementEvent: EventRef{e.EventID}, Reason: clip(reason, maxReason)})
 		}
 	}
@@ -272,36 +280,40 @@ func (r *Recording) Substitute(ctx context.Context, call string, args core.Raw, 
 	return r.Flush(ctx)
 }
 
-// Result records what came of a call, once: what is said of it later is of one that was
-// cut off or denied. A call that was never recorded is recorded with it, as far as is
-// known.
-func (r *Recording) Result(call string, status CallStatus, result core.Raw, fault *Fault) {
+// Result records what came of a call, once, and which files it wrote: what is said of it
+// later is of one that was cut off or denied. A call that was never recorded is recorded
+// with it as far as is known, where the run is recorded as it happens.
+func (r *Recording) Result(call string, status CallStatus, result core.Raw, fault *Fault, files ...File) {
 	call = fit(call)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended[call] != "" {
-		return
-	}
 	if _, open := r.calls[call]; !open {
-		r.call("unknown", "unknown", call, nil)
+		if r.ended[call] != "" || r.tx != nil {
+			return
+		}
+		r.call("", "unknown", "unknown", call, nil)
 	}
-	r.result(call, status, result, fault)
+	r.result(call, status, result, fault, files...)
 }
 
-func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault) {
-	h := r.head()
-	h.CorrelationID, h.Parent = r.calls[call].correlation, nil
-	if by := r.calls[call].decided; by != "" {
-		h.Parent = &EventRef{by}
+func (r *Recording) result(call string, status CallStatus, result core.Raw, fault *Fault, files ...File) {
+	h, of := r.head(), r.calls[call]
+	h.CorrelationID = of.correlation
+	if r.tx == nil { // else the one chain leads to it
+		h.Parent = nil
 	}
-	for _, d := range r.calls[call].early {
-		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: d.message, To: NodeRef{TypeToolCall, r.calls[call].event}})
+	if of.decided != "" {
+		h.Parent = &EventRef{of.decided}
 	}
+	for _, d := range of.early {
+		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: d.message, To: NodeRef{TypeToolCall, of.event}})
+	}
+	h.files(files, NodeRef{TypeToolCall, of.event})
 	if e, ok := r.add(h, &ToolResult{CallID: call, Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)}); ok {
 		r.hear(EventRef{e.EventID}, NodeRef{TypeToolResult, e.EventID})
 	}
 	if len(r.ended) < maxEnded {
-		r.ended[call] = cmp.Or(r.calls[call].event, call)
+		r.ended[call] = cmp.Or(of.event, call)
 	}
 	delete(r.calls, call)
 }
@@ -314,21 +326,21 @@ const maxEnded = 100_000
 // interrupted, or canceled for a reason that is no failure.
 func (r *Recording) Interrupt(ctx context.Context, reason Reason, call string) error {
 	r.mu.Lock()
-	r.interrupt(reason, call)
+	r.interrupt(reason, call, "the call was cut off")
 	r.mu.Unlock()
 	return r.Flush(ctx)
 }
 
-func (r *Recording) interrupt(reason Reason, only string) {
+func (r *Recording) interrupt(reason Reason, only, message string) {
 	var affects []EventRef
 	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
 		if only == "" || fit(only) == id {
 			affects = append(affects, EventRef{r.calls[id].event})
-			r.result(id, endOf(reason), nil, &Fault{Code: string(reason), Message: "the call was cut off"})
+			r.result(id, endOf(reason), nil, &Fault{Code: string(reason), Message: message})
 		}
 	}
 	if only == "" {
-		affects = append(affects, r.hangUp(endOf(reason), string(reason))...)
+		affects = append(affects, r.hangUp(endOf(reason), &Fault{Code: string(reason), Message: message})...)
 	}
 	r.interrupted(reason, affects)
 }
@@ -367,21 +379,37 @@ func (r *Recording) Network(use []HostUse) {
 func (r *Recording) Rest(ctx context.Context) error {
 	r.mu.Lock()
 	r.settle()
+	r.over = true
 	r.mu.Unlock()
-	return r.closed(ctx)
+	return r.flush(ctx, true)
 }
 
 // settle ends what is open; mu is held.
 func (r *Recording) settle() {
 	if len(r.calls) > 0 || len(r.models.open) > 0 {
-		r.interrupt(ReasonCanceled, "")
+		r.interrupt(ReasonCanceled, "", "the run ended")
 	}
-	r.over = true
 }
 
-func (r *Recording) closed(ctx context.Context) error {
-	err := r.flush(ctx, true)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return cmp.Or(r.err, err)
+// Finish ends a run that is told within a transaction, and has nobody find it any more.
+func (r *Recording) Finish(success bool) error {
+	attempt, _, err := openRuns.Get(r.tx, openKey(ofTask, r.run.TaskID))
+	if err != nil {
+		return err
+	}
+	if attempt.ID != r.id {
+		attempt.Network = nil
+	}
+	r.finish(success, attempt.Network)
+	return r.d.shut(r.tx, r.id, r.run.AgentID, r.run.TaskID)
+}
+
+func (r *Recording) finish(success bool, network []HostUse) {
+	r.settle()
+	exit := "error"
+	if success {
+		exit = "success"
+	}
+	r.add(r.head(), &RunFinished{Exit: exit, Network: network})
+	r.over = true
 }

@@ -28,8 +28,13 @@ func (r *rig) record() *run {
 type run struct{ *dag.Recording }
 
 func (r *run) Call(ctx context.Context, server, tool, call string, args core.Raw) error {
-	r.Recording.Call(server, tool, call, args)
+	r.Recording.Call("", server, tool, call, args)
 	return r.Flush(ctx)
+}
+
+func (r *run) Said(_ context.Context, list string, role dag.MessageRole, text string) error {
+	r.Recording.Said(list, role, text)
+	return nil
 }
 
 func (r *run) Result(ctx context.Context, call string, status dag.CallStatus, result core.Raw, fault *dag.Fault) error {
@@ -45,11 +50,7 @@ func (r *rig) finish(rec *run, success bool) error {
 		if _, err := tx.Record(audit.Entry{Type: "task.ended", Subject: "task", ID: "task-1"}); err != nil {
 			return err
 		}
-		w, err := r.In(tx, rec.RunID())
-		if err == nil {
-			err = w.Finish(success)
-		}
-		return err
+		return r.Tell(tx, rec.RunID(), func(w *dag.Recording) error { return w.Finish(success) })
 	}))
 	return err
 }
@@ -299,7 +300,7 @@ func TestWhatIsGatheredGoesAlongWithACommit(t *testing.T) {
 	}
 	commits := 0
 	along := func(fault error) error {
-		return rec.Along(ctx, func(record func(*audit.Tx) error) error {
+		return rec.Along(func(record func(*audit.Tx) error) error {
 			return r.Ledger.Update(ctx, alice, func(tx *audit.Tx) error {
 				if err := record(tx); err != nil {
 					return err
@@ -313,7 +314,7 @@ func TestWhatIsGatheredGoesAlongWithACommit(t *testing.T) {
 		})
 	}
 	r.No(rec.Said(ctx, dag.ListMain, dag.RoleUser, "build it"))
-	rec.Recording.Call("sh", "exec", "c-1", core.Raw(`{}`))
+	rec.Recording.Call("", "sh", "exec", "c-1", core.Raw(`{}`))
 	stale := errors.New("asked anew")
 	expect.True(t, errors.Is(along(stale), stale) && events() == 1, "of a commit that failed something is recorded")
 	r.No(along(nil))

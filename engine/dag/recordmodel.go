@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -233,23 +234,23 @@ const listModel = "model"
 // and does nothing when there is none.
 func (r *Recording) Answered(ctx context.Context, call string, a ModelAnswer) error {
 	r.mu.Lock()
-	open, ok := r.models.open[fit(call)]
-	if ok {
-		delete(r.models.open, fit(call))
-		r.answer(open, a)
-		if a.Status == CallInterrupted {
-			reason := a.Reason
-			if reason == "" {
-				reason = ReasonCrash
-			}
-			r.add(r.head(), &Interruption{Reason: reason, Affects: []EventRef{{open.id}}})
-		}
-	}
+	r.answered(fit(call), a)
 	r.mu.Unlock()
-	if !ok {
-		return nil
-	}
 	return r.Flush(ctx)
+}
+
+// answered reports the request that it ends, "" for none; mu is held.
+func (r *Recording) answered(call string, a ModelAnswer) (request string) {
+	open, ok := r.models.open[call]
+	if !ok {
+		return ""
+	}
+	delete(r.models.open, call)
+	r.answer(open, a)
+	if a.Status == CallInterrupted {
+		r.interrupted(cmp.Or(a.Reason, ReasonCrash), []EventRef{{open.id}})
+	}
+	return open.id
 }
 
 // answerID is the message that a model answered a request with.
@@ -307,11 +308,11 @@ func (r *Recording) answer(open openModel, a ModelAnswer) {
 }
 
 // hangUp ends all requests that are open; mu is held.
-func (r *Recording) hangUp(how CallStatus, why string) (affects []EventRef) {
+func (r *Recording) hangUp(how CallStatus, why *Fault) (affects []EventRef) {
 	for call, open := range r.models.open {
 		delete(r.models.open, call)
 		affects = append(affects, EventRef{open.id})
-		r.answer(open, ModelAnswer{Status: how, Error: &Fault{Code: why, Message: "the request was cut off"}})
+		r.answer(open, ModelAnswer{Status: how, Error: why})
 	}
 	core.Sort(affects, func(a, b EventRef) int { return strings.Compare(a.EventID, b.EventID) })
 	return affects

@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"context"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -19,13 +18,9 @@ type Transcript struct {
 func NewTranscript(id string, run RunInfo, at time.Time) *Transcript {
 	run.AgentID, run.TaskID, run.SessionID, run.TraceID = fit(run.AgentID), fit(run.TaskID), fit(run.SessionID), fit(run.TraceID)
 	t := &Transcript{at: at}
-	t.r = &Recording{
-		id: fit(id), run: run, inside: true, last: at, calls: map[string]openCall{}, ended: map[string]string{},
-		now: func() time.Time { return t.at },
-	}
+	t.r = newRecording(fit(id), run, at, func() time.Time { return t.at })
 	if e, ok := t.r.add(t.r.head(), t.r.run.started()); ok {
-		t.r.cause = EventRef{e.EventID}
-		t.r.source = origin{event: t.r.cause}
+		t.r.began(e.EventID)
 	}
 	return t
 }
@@ -37,22 +32,21 @@ func (t *Transcript) At(at time.Time) { t.at = at }
 func (t *Transcript) Said(s Spoken) {
 	s.Content = fitParts(s.Content, maxSpoken)
 	sum := s.sum()
-	_ = t.r.Message(context.Background(), ListMain, s.Role, s.Content...)
+	t.r.Message(ListMain, s.Role, s.Content...)
 	t.r.models.begin()
 	t.r.know(map[[32]byte]string{sum: t.r.messageID()})
 }
 
 // Asked is Recording.Asked.
-func (t *Transcript) Asked(call string, a ModelAsk) { _ = t.r.Asked(context.Background(), call, a) }
+func (t *Transcript) Asked(call string, a ModelAsk) { t.r.asked(fit(call), a) }
 
 // Answered is Recording.Answered, and adds the answer to the conversation where
 // it says something.
 func (t *Transcript) Answered(call string, a ModelAnswer) {
-	open, ok := t.r.models.open[fit(call)]
-	_ = t.r.Answered(context.Background(), call, a)
+	request := t.r.answered(fit(call), a)
 	for _, p := range a.Content {
-		if ok && p.Type == "text" && p.Text != "" {
-			t.r.add(t.r.head(), &HistoryAppend{List: ListMain, MessageRef: answerID(open.id)})
+		if request != "" && p.Type == "text" && p.Text != "" {
+			t.r.add(t.r.head(), &HistoryAppend{List: ListMain, MessageRef: answerID(request)})
 			return
 		}
 	}
@@ -60,7 +54,7 @@ func (t *Transcript) Answered(call string, a ModelAnswer) {
 
 // Called is Recording.Call.
 func (t *Transcript) Called(server, tool, call string, args core.Raw) {
-	t.r.Call(server, tool, call, args)
+	t.r.Call("", server, tool, call, args)
 }
 
 // Returned is Recording.Result.
@@ -70,11 +64,6 @@ func (t *Transcript) Returned(call string, status CallStatus, result core.Raw, f
 
 // Finish ends the run, and gives its events.
 func (t *Transcript) Finish(success bool) ([]Event, error) {
-	exit := "success"
-	if !success {
-		exit = "error"
-	}
-	t.r.settle()
-	t.r.add(t.r.head(), &RunFinished{Exit: exit})
+	t.r.finish(success, nil)
 	return t.r.pending, t.r.err
 }

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/audit"
@@ -117,16 +118,6 @@ func (r reader) cause(info *RunInfo) error {
 	})
 }
 
-// cutOff closes a run that nobody ends any more.
-func (d *DAG) cutOff(tx *audit.Tx, run string) error {
-	events, err := d.abandon(reader{tx}, run)
-	if err != nil {
-		return err
-	}
-	_, err = d.ObserveIn(tx, events...)
-	return err
-}
-
 // shut forgets whose run it was.
 func (d *DAG) shut(tx *audit.Tx, run, agent, task string) error {
 	for class, name := range map[byte]string{ofAgent: agent, ofTask: task} {
@@ -147,12 +138,18 @@ func (d *DAG) shut(tx *audit.Tx, run, agent, task string) error {
 // StartIn begins a run of an agent in a transaction. attempt says that it is one of
 // info's task, to be concluded with it.
 func (d *DAG) StartIn(tx *audit.Tx, info RunInfo, attempt bool, nodes ...Node) (run string, err error) {
+	run, _, err = d.start(tx, &info, attempt, nodes...)
+	return run, err
+}
+
+func (d *DAG) start(tx *audit.Tx, info *RunInfo, attempt bool, nodes ...Node) (run, event string, err error) {
+	info.AgentID, info.TaskID, info.SessionID = fit(info.AgentID), fit(info.TaskID), fit(info.SessionID)
 	run = core.NewUUID(tx.Tenant(), uint64(tx.Add(countRecorded, 1)), nil)
-	if err := d.open(tx, run, info, attempt); err != nil {
-		return "", err
+	if err := d.open(tx, run, *info, attempt); err != nil {
+		return "", "", err
 	}
-	if err := (reader{tx}).cause(&info); err != nil {
-		return "", err
+	if err := (reader{tx}).cause(info); err != nil {
+		return "", "", err
 	}
 	h := info.head(run)
 	h.TS, h.Nodes = At(tx.Now()), nodes
@@ -160,156 +157,44 @@ func (d *DAG) StartIn(tx *audit.Tx, info RunInfo, attempt bool, nodes ...Node) (
 	if err == nil {
 		_, err = d.ObserveIn(tx, e)
 	}
-	return run, err
+	return run, e.EventID, err
 }
 
-// Within is a run in one transaction. It tells nothing of a run that is over.
-type Within struct {
-	d    *DAG
-	tx   *audit.Tx
-	run  string
-	h    head
-	over bool
-
-	correlation string // of what it tells
-}
-
-// In is a run as a transaction has it.
-func (d *DAG) In(tx *audit.Tx, run string) (*Within, error) {
-	_, h, err := reader{tx}.run(run)
+// Tell tells something of a run within a transaction; nothing where there is none. An
+// event that does not agree with what others emitted into the run costs itself alone.
+func (d *DAG) Tell(tx *audit.Tx, run string, what func(*Recording) error) error {
+	if run == "" {
+		return nil
+	}
+	r, err := d.resume(tx, run)
+	if err == nil {
+		err = what(r)
+	}
+	if err = cmp.Or(err, r.err); err == nil {
+		_, _, err = d.observe(tx, true, r.pending)
+	}
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("record run %s: %w", run, err)
 	}
-	return &Within{d: d, tx: tx, run: run, h: *h, over: h.Events == 0 || h.Status == "finished"}, nil
+	return nil
 }
 
-// Newest is the newest event of the run.
-func (w *Within) Newest() EventRef { return EventRef{w.h.Head} }
-
-// head is the head of the next event, which the newest led to.
-func (w *Within) head() Head {
-	at := w.tx.Now()
-	if last := w.h.LastAt.at; last.After(at) {
-		at = last // a run's times never go back
+// resume is a run as a transaction has it.
+func (d *DAG) resume(tx *audit.Tx, run string) (*Recording, error) {
+	num, h, err := reader{tx}.run(run)
+	r := newRecording(run, RunInfo{AgentID: h.AgentID, TaskID: h.TaskID, SessionID: h.SessionID, TraceID: h.TraceID}, h.LastAt.at, tx.Now)
+	r.d, r.tx, r.had, r.over = d, tx, h.Events, h.Events == 0 || h.Status == "finished"
+	r.began(h.Head)
+	if err != nil || r.over {
+		return r, err
 	}
-	return Head{
-		TS: At(at), RunID: w.run, AgentID: w.h.AgentID, TaskID: w.h.TaskID, SessionID: w.h.SessionID, TraceID: w.h.TraceID,
-		CorrelationID: w.correlation, Parent: &EventRef{w.h.Head},
+	open, err := reader{tx}.openCalls(num, h)
+	for _, c := range open {
+		r.calls[c.CallID] = openCall{event: c.EventID, correlation: c.CallID, server: c.Server, tool: c.Tool}
 	}
-}
-
-func (w *Within) tell(h Head, b Body) error {
-	e, err := NewEvent(h, b)
-	if err != nil {
-		return fmt.Errorf("record a %s: %w", b.Kind(), err)
+	r.models.begin()
+	for _, m := range h.OpenModels {
+		r.models.open[m.EventID] = openModel{id: m.EventID, correlation: m.CorrelationID, at: m.TS.at}
 	}
-	if _, err = w.d.ObserveIn(w.tx, e); err == nil {
-		w.h.fold(&e)
-	}
-	return err
-}
-
-// Say tells a message of one of the run's lists, DERIVED_FROM the nodes named.
-func (w *Within) Say(list string, role MessageRole, parts []ContentPart, from ...NodeRef) error {
-	if w.over {
-		return nil
-	}
-	h := w.head()
-	n := w.message(h.TS, role, parts)
-	h.Nodes = []Node{n}
-	for _, f := range from[:min(len(from), maxHeard)] {
-		h.Edges = append(h.Edges, Edge{Type: DerivedFrom, From: n.Ref(), To: f})
-	}
-	return w.tell(h, &HistoryAppend{List: list, MessageRef: n.ID()})
-}
-
-// message makes the message of the run's next event.
-func (w *Within) message(at Time, role MessageRole, parts []ContentPart) Node {
-	return NewNode(&Message{ID: fmt.Sprintf("%s/e%d", w.run, w.h.Events+1), Role: role, Content: fitParts(parts, maxValue), CreatedAt: at})
-}
-
-// Note is Say of one structured thing, by a name: a decision, a result, a state.
-func (w *Within) Note(list, id, name string, v any, from ...NodeRef) error {
-	return w.Say(list, RoleSystem, []ContentPart{{Type: "tool_use", ID: fit(id), Name: name, Input: survives(core.MustEncode(v), maxValue)}}, from...)
-}
-
-// Call tells a tool call. of is the task that it is part of, "" for the run's.
-func (w *Within) Call(of, server, tool, call string, args core.Raw) error {
-	if w.over {
-		return nil
-	}
-	h := w.head()
-	if of != "" {
-		h.TaskID = of
-	}
-	h.CorrelationID = fit(call)
-	return w.tell(h, &ToolCall{Server: fit(server), Tool: fit(tool), CallID: fit(call), Args: survives(args, maxValue), RequestedBy: w.Newest()})
-}
-
-// Result tells what came of a call that is open, and which files it wrote.
-func (w *Within) Result(call string, status CallStatus, result core.Raw, fault *Fault, files ...File) error {
-	made, open := w.isOpen(fit(call))
-	if w.over || !open {
-		return nil
-	}
-	h := w.head()
-	h.CorrelationID = fit(call)
-	h.files(files, NodeRef{TypeToolCall, made})
-	return w.tell(h, &ToolResult{CallID: fit(call), Status: status, Result: survives(result, maxValue), Error: fitFault(fault, status)})
-}
-
-// isOpen reports a call without result, and its event.
-func (w *Within) isOpen(call string) (event string, open bool) {
-	for _, c := range w.h.OpenCalls {
-		if c.CallID == call {
-			return c.EventID, true
-		}
-	}
-	return "", false
-}
-
-// Interrupt tells that the run's open calls are cut off.
-func (w *Within) Interrupt(reason Reason, message string) error {
-	if w.over {
-		return nil
-	}
-	var affects []EventRef
-	for _, c := range append([]OpenCall(nil), w.h.OpenCalls...) {
-		affects = append(affects, EventRef{c.EventID})
-		if err := w.Result(c.CallID, endOf(reason), nil, &Fault{Code: string(reason), Message: message}); err != nil {
-			return err
-		}
-	}
-	return w.tell(w.head(), &Interruption{Reason: reason, Affects: append([]EventRef{}, affects...)})
-}
-
-// Finish ends the run, and has nobody find it any more.
-func (w *Within) Finish(success bool) error {
-	if w.over {
-		return w.d.shut(w.tx, w.run, w.h.AgentID, w.h.TaskID)
-	}
-	if len(w.h.OpenCalls) > 0 {
-		if err := w.Interrupt(ReasonCanceled, "the run ended"); err != nil {
-			return err
-		}
-	}
-	attempt, _, err := openRuns.Get(w.tx, openKey(ofTask, w.h.TaskID))
-	if err != nil {
-		return err
-	}
-	if attempt.ID != w.run {
-		attempt.Network = nil
-	}
-	w.over = true
-	if err := w.tell(w.head(), &RunFinished{Exit: exitOf(success), Network: attempt.Network}); err != nil {
-		return err
-	}
-	return w.d.shut(w.tx, w.run, w.h.AgentID, w.h.TaskID)
-}
-
-func exitOf(success bool) string {
-	if success {
-		return "success"
-	}
-	return "error"
+	return r, err
 }

@@ -67,6 +67,7 @@ func (r *run) follow(ctx context.Context, e *Event) {
 	r.progress.event(e, r.acts.take(e))
 	if r.seen != nil {
 		r.seen.Event(ctx, *e)
+		r.soon() // what it has gathered is written with what the run has
 	}
 }
 
@@ -261,7 +262,7 @@ type Observed interface {
 	// Event comes before the event has any effect.
 	Event(ctx context.Context, e Event)
 	// Along makes a commit that writes what is gathered of the run, before all else.
-	Along(ctx context.Context, commit func(record func(*audit.Tx) error) error) error
+	Along(commit func(record func(*audit.Tx) error) error) error
 	// Judged tells a decision about a tool call of the run, in the transaction
 	// that makes it: the policy's, and a person's when that is asked.
 	Judged(tx *audit.Tx, a judge.Action, d judge.GateDecision) error

@@ -248,7 +248,7 @@ func (o *witness) Event(_ context.Context, e fleet.Event) {
 	}
 }
 
-func (o *witness) Along(_ context.Context, commit func(func(*audit.Tx) error) error) error {
+func (o *witness) Along(commit func(func(*audit.Tx) error) error) error {
 	return commit(func(*audit.Tx) error { return nil })
 }
 

@@ -89,7 +89,7 @@ func (r *run) along(ctx context.Context, commit func(also func(*audit.Tx) error)
 	if seen == nil {
 		err = commit(write)
 	} else {
-		err = seen.Along(ctx, func(record func(*audit.Tx) error) error {
+		err = seen.Along(func(record func(*audit.Tx) error) error {
 			return commit(func(tx *audit.Tx) error {
 				if err := record(tx); err != nil {
 					return err
