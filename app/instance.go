@@ -200,7 +200,7 @@ func (h *instance) build(ctx context.Context, need command.Need) (*engine.Engine
 	secrets.Open(eng.Secrets)
 	values.Store(eng.Secrets)
 	if h.client != nil {
-		h.client.Open(eng.Tools, eng, eng.Fleet)
+		h.client.Open(eng.Tools, eng.Trace, eng.Fleet)
 	}
 	h.running.Store(eng)
 	h.closers = append(h.closers, func() error { h.running.Store(nil); return eng.Close() })

@@ -41,6 +41,7 @@ import (
 	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 	"swarmdeck/engine/tools"
+	"swarmdeck/engine/trace"
 	"swarmdeck/engine/tree"
 	"swarmdeck/engine/trend"
 	"swarmdeck/engine/view"
@@ -89,7 +90,7 @@ type Options struct {
 	Resources map[string]resource.Driver // what looks after resources, by the word of its targets
 	ForkDir   string                     // below which forks get their directories; "" makes none
 	Dir       string                     // where agents' relative directories start from
-	Changes   Changes                    // finds what was written; nil finds nothing
+	Changes   trace.Changes              // finds what was written; nil finds nothing
 
 	Notices   notice.Sender  // carries notices out; nil sends none
 	Witnesses witness.Driver // carries checkpoints out and reads them back; nil does neither
@@ -144,13 +145,14 @@ type Engine struct {
 	Health *health.Troubles
 	// Secrets are what agents and tasks get in their environment unseen.
 	Secrets *secret.Secrets
+	// Trace records what agents do.
+	Trace *trace.Recorder
 
 	parties directory // who sends and receives messages; complete once Open has returned
 
 	store  store.Store
 	sealer *audit.Sealer
 	world  *world
-	looker *looker
 	dir    string // where agents' relative directories start from
 	places Places
 	own    *safeopen.Own
@@ -185,7 +187,7 @@ func (e *Engine) Places() Places { return e.places }
 // engine that died, on a full disk too. It starts no work: call Run for that.
 func Open(ctx context.Context, opt Options) (*Engine, error) {
 	ctx = store.IfFull(ctx, store.UseReserve)
-	e := &Engine{store: opt.Store, sealer: opt.Sealer, looker: &looker{changes: opt.Changes, left: map[string]bool{}}, dir: opt.Dir}
+	e := &Engine{store: opt.Store, sealer: opt.Sealer, dir: opt.Dir}
 	e.own = opt.Own
 	e.places = Places{SecretKey: opt.SecretKey, Spill: opt.Spill, Base: opt.Base}
 	if opt.Sealer != nil {
@@ -207,20 +209,16 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	e.Secrets = secret.New(secret.Options{Ledger: e.Audit, Key: opt.SecretKey, Held: e.envOf})
 	e.Tools = tools.New(tools.Options{Ledger: e.Audit, Source: opt.Tools, Secrets: e.Secrets})
 	e.DAG = dag.New(dag.Options{Ledger: e.Audit, Formats: opt.Formats, Sources: opt.Sources})
-	told := recorder{
-		dag: e.DAG, ledger: e.Audit, looker: e.looker, worker: func(tx *audit.Tx, t *task.Task) string { return e.Skills.Worker(tx, t) },
-		tasks:    func(tx *audit.Tx, id string) (task.Task, error) { return e.Tasks.In(tx, id) },
-		approved: func(tx *audit.Tx, id string) (judge.Approval, error) { return e.Judge.ApprovalIn(tx, id) },
-		decision: func(tx *audit.Tx, id string) (*judge.GateDecision, error) { return e.Judge.DecisionIn(tx, id) },
-	}
-	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Here, Health: e.Health, Limit: e.messageLimit, Record: told})
+	e.Trace = &trace.Recorder{DAG: e.DAG, Ledger: e.Audit, Health: e.Health, Changes: opt.Changes, Dir: opt.Dir, Agents: forkable{e, opt.Dir}}
+	e.Bus = bus.New(bus.Options{Ledger: e.Audit, Directory: &e.parties, Tenants: opt.Store.Here, Health: e.Health, Limit: e.messageLimit, Record: e.Trace})
 	var err error
 	if e.Operators, err = operator.New(ctx, e.Health, e.Audit, opt.Store.Here); err != nil {
 		return nil, fmt.Errorf("open the operators: %w", err)
 	}
-	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: policyBook{e.DAG}, Tenants: opt.Store.Here, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health, Deadline: opt.Deadline}); err != nil {
+	if e.Judge, err = judge.New(judge.Options{Ledger: e.Audit, Policy: opt.Policy, Programs: opt.Programs, Book: e.Trace, Tenants: opt.Store.Here, Contents: opt.Contents, People: people{e.Operators}, Health: e.Health, Deadline: opt.Deadline}); err != nil {
 		return nil, err
 	}
+	e.Trace.Judge = e.Judge
 	e.Notices = notice.New(notice.Options{
 		Ledger: e.Audit, Approvals: e.Judge, Sender: opt.Notices, Tenants: opt.Store.Here, Watch: e.world.watch, Health: e.Health,
 	})
@@ -239,9 +237,10 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		},
 		Shown: shownInput, Spills: func(kind string) bool { return kind == judge.KindExec },
 	})
+	e.Trace.Tasks = e.Tasks
 	beyond := func(tenant, agent, dir string) (string, string) { return e.Trees.Beyond(tenant, agent, dir) }
 	if e.Swarm, err = swarm.New(ctx, swarm.Options{
-		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, Health: e.Health, Record: told, Beyond: beyond,
+		Store: opt.Store, Ledger: e.Audit, Judge: e.Judge, Tasks: e.Tasks, Slots: opt.Slots, Agents: &e.parties, Spill: opt.Spill, Place: opt.Place, Input: e.inputOf, Health: e.Health, Record: e.Trace, Beyond: beyond,
 	}); err != nil {
 		return nil, fmt.Errorf("open the swarm: %w", err)
 	}
@@ -250,7 +249,6 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("open the egress rules: %w", err)
 	}
-	told.egress = e.Egress
 	if e.Files, err = files.New(ctx, files.Options{Ledger: e.Audit, Tenants: opt.Store.Here, Own: opt.Own, Health: e.Health}); err != nil {
 		return nil, fmt.Errorf("open the file rules: %w", err)
 	}
@@ -261,7 +259,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		}
 	}
 	if e.Fleet, err = fleet.New(ctx, fleet.Options{
-		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: observer{told, e},
+		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Runtimes: opt.Runtimes, Stuck: opt.Stuck, Observer: e.Trace,
 		Held: func(tenant, agent string) string { return e.Trees.Held(tenant, agent) },
 		Past: e.past, Secrets: e.Secrets, Health: e.Health, Host: e.Hosts.Takes, Choose: e.Hosts.Choose, Elsewhere: e.elsewhere,
 		Lacks: func(tenant, agent string) error { return e.Trees.Away(tenant, agent) },
@@ -280,7 +278,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		return nil, fmt.Errorf("open the trees: %w", err)
 	}
 	if e.Resources, err = resource.New(resource.Options{
-		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: forkable{e, opt.Dir}, Drivers: opt.Resources, Dir: opt.ForkDir, Place: opt.Place,
+		Ledger: e.Audit, DAG: e.DAG, Intents: e.Intents, Agents: e.Trace.Agents, Drivers: opt.Resources, Dir: opt.ForkDir, Place: opt.Place,
 	}); err != nil {
 		return nil, fmt.Errorf("open the resources: %w", err)
 	}
@@ -289,19 +287,21 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	maps.Copy(kinds, opt.SkillRunners)
 	if e.Skills, err = skill.New(ctx, skill.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Runners: kinds, Static: opt.Static, Own: opt.Own,
-		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health, Record: skillRecorder{told},
+		MaxSubagents: opt.MaxSubagents, Env: e.skillEnv, ReadOnly: opt.ReadOnly, Health: e.Health, Record: e.Trace,
 	}); err != nil {
 		return nil, fmt.Errorf("open the skills: %w", err)
 	}
+	e.Trace.Skills = e.Skills
 	e.parties = append(e.parties, e.Skills)
 	if e.CAD, err = cad.New(ctx, cad.Options{
 		Ledger: e.Audit, Judge: e.Judge, Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Pool: opt.CADPool, Parameters: opt.CADParameters, Dir: opt.CADDir,
-		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health, Record: told,
+		Taken: slices.Clone(e.parties).Known, ReadOnly: opt.ReadOnly, Health: e.Health, Record: e.Trace,
 	}); err != nil {
 		return nil, fmt.Errorf("open the CAD controller: %w", err)
 	}
 	modelling.cad = e.CAD
 	e.parties = append(e.parties, e.CAD.Parties())
+	e.Trace.Egress, e.Trace.Trees, e.Trace.Resources = e.Egress, e.Trees, e.Resources
 	for kind, r := range opt.Runners {
 		e.Swarm.Runner(kind, r)
 	}
@@ -322,7 +322,7 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		if err := e.Swarm.Recover(ctx); err != nil {
 			return nil, fmt.Errorf("take the tasks of the last engine back: %w", err)
 		}
-		if err := e.closeRuns(ctx); err != nil {
+		if err := e.each(ctx, "record", func(tenant string) error { return e.DAG.Recover(ctx, tenant) }); err != nil {
 			return nil, err
 		}
 	}
@@ -477,11 +477,16 @@ func (e *Engine) Snapshot(tenant string) *view.Snapshot { return e.world.snapsho
 // Inspect looks for records of live tasks that can't be read, in every tenant,
 // and reports them to Health.
 func (e *Engine) Inspect(ctx context.Context) error {
+	return e.each(ctx, task.Component, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
+}
+
+// each calls fn for every tenant; what goes wrong in one is a trouble of that tenant.
+func (e *Engine) each(ctx context.Context, component string, fn func(tenant string) error) error {
 	tenants, err := e.store.Here(ctx)
 	if err != nil {
 		return fmt.Errorf("list the tenants: %w", err)
 	}
-	return e.Health.Tenants(ctx, task.Component, tenants, func(tenant string) error { return e.Swarm.Inspect(ctx, tenant) })
+	return e.Health.Tenants(ctx, component, tenants, fn)
 }
 
 // Store is the store the engine works on, for backups and figures.

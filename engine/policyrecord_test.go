@@ -82,7 +82,7 @@ func TestTheRecordTellsAPolicysLife(t *testing.T) {
 	var tools []string
 	for _, c := range calls.Items {
 		tools = append(tools, c.Tool)
-		expect.True(t, c.Status == "ok" && c.Server == policyServer, "call %+v", c)
+		expect.True(t, c.Status == "ok" && c.Server == "approval-policy", "call %+v", c)
 	}
 	want = []string{"propose", "test", "backtest", "activate", "restore"}
 	expect.True(t, slices.Equal(tools, want), "calls %v, want %v", tools, want)
@@ -135,12 +135,12 @@ func TestAPolicyFromBeforeIsNotProposedAgain(t *testing.T) {
 	e, ctx := policed(t), t.Context()
 	now := time.Now()
 	p := judge.Policy{TenantID: "t_acme", PolicyID: "pol-1", Status: judge.PolicyProposed, Name: "lenient", SourceDigest: "sha256:" + strings.Repeat("0", 64), CreatedAt: now}
-	old := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: keeper}, &dag.RunStarted{Reason: "user"}))(t)
+	old := expect.Of(dag.NewEvent(dag.Head{TS: dag.At(now), RunID: p.PolicyID, AgentID: "judge"}, &dag.RunStarted{Reason: "user"}))(t)
 	expect.No(t, e.Audit.Append(ctx, alice, func(tx *audit.Tx) error {
 		if _, err := e.DAG.ObserveIn(tx, old); err != nil {
 			return err
 		}
-		return policyBook{e.DAG}.PolicyStated(tx, p, judge.PolicyStep{Did: judge.DidWithdraw})
+		return e.Trace.PolicyStated(tx, p, judge.PolicyStep{Did: judge.DidWithdraw})
 	}))
 	calls, err := e.DAG.Calls(ctx, "t_acme", dag.Query{Run: "policy:pol-1"})
 	expect.True(t, err == nil && len(calls.Items) == 1 && calls.Items[0].Tool == judge.DidWithdraw, "%+v %v", calls.Items, err)

@@ -172,16 +172,6 @@ func (e *Engine) landing(ctx context.Context, tenant, id string) (l tree.Landed,
 	return l, nil
 }
 
-// overlap tells of agents that changed the same files: they will be in each
-// other's way when they are taken over.
-func (e *Engine) overlap(tenant, agent string, others []string) {
-	if len(others) == 0 {
-		e.Health.Clear(tenant, "trees", "overlap "+agent)
-		return
-	}
-	e.Health.Report(tenant, "trees", "overlap "+agent, fmt.Errorf("%s changed the same files as %s", agent, strings.Join(others, "; ")))
-}
-
 // met tells an agent on the bus that another one has changed the same files.
 func (e *Engine) met(tx *audit.Tx, m tree.Meeting) error {
 	_, err := e.Bus.AcceptIn(tx, bus.Send{Recipient: m.Agent, TTL: bus.MaxTTL, Payload: core.MustEncode(map[string]any{

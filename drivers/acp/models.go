@@ -49,7 +49,7 @@ func (pe *peer) overhear(asked fleet.Event) (answered func(fleet.Event)) {
 	return func(e fleet.Event) {
 		var tokens int64
 		if e.Model != nil && e.Model.Tokens != nil {
-			tokens = max(0, e.Model.Tokens.Total)
+			tokens = max(0, e.Model.Tokens.TotalTokens)
 		}
 		for i, a := range among {
 			part := tokens / int64(len(among))

@@ -277,7 +277,7 @@ func TestEightRealSessionsShareOneProcess(t *testing.T) {
 		var asked strings.Builder
 		for _, e := range s.of("model_request") {
 			for _, m := range e.Model.Messages {
-				for _, p := range m.Parts {
+				for _, p := range m.Content {
 					asked.WriteString(p.Text)
 				}
 			}

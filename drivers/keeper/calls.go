@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -97,5 +98,5 @@ func answersCalls(c *fleet.ModelCall) bool {
 		return false
 	}
 	m := &c.Messages[len(c.Messages)-1]
-	return m.Role == "tool" || slices.ContainsFunc(m.Parts, func(p fleet.ModelPart) bool { return p.Type == "tool_result" })
+	return m.Role == dag.RoleTool || slices.ContainsFunc(m.Content, func(p dag.ContentPart) bool { return p.Type == "tool_result" })
 }

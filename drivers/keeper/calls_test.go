@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/expect"
 )
 
 func TestAModelIsToldOfACallOnlyAfterItsEnd(t *testing.T) {
-	results := &fleet.ModelCall{Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "tool_result"}}}}}
+	results := &fleet.ModelCall{Messages: []dag.Spoken{{Role: "user", Content: []dag.ContentPart{{Type: "tool_result"}}}}}
 	for name, c := range map[string]struct {
 		asked *fleet.ModelCall
 		late  time.Duration // that the result is heard of
@@ -21,7 +22,7 @@ func TestAModelIsToldOfACallOnlyAfterItsEnd(t *testing.T) {
 	}{
 		"a result on its way":   {results, 80 * time.Millisecond, 80 * time.Millisecond, []string{"tool_call", "tool_result", "model_request"}},
 		"a result never heard":  {results, time.Hour, resultPatience, []string{"tool_call", "model_request"}},
-		"a request without one": {&fleet.ModelCall{Messages: []fleet.ModelMessage{{Role: "user"}}}, time.Hour, 0, []string{"tool_call", "model_request"}},
+		"a request without one": {&fleet.ModelCall{Messages: []dag.Spoken{{Role: "user"}}}, time.Hour, 0, []string{"tool_call", "model_request"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

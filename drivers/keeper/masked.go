@@ -26,12 +26,12 @@ func withoutSecrets(m *secret.Mask, e fleet.Event) fleet.Event {
 	c.Name, c.Finish, c.Params, c.Tools = m.String(c.Name), m.String(c.Finish), core.Raw(m.JSON(c.Params)), core.Raw(m.JSON(c.Tools))
 	c.Messages = slices.Clone(c.Messages)
 	for i := range c.Messages {
-		parts := slices.Clone(c.Messages[i].Parts)
+		parts := slices.Clone(c.Messages[i].Content)
 		for j := range parts {
 			p := &parts[j]
 			p.Text, p.URL, p.Input, p.Output = m.String(p.Text), m.String(p.URL), core.Raw(m.JSON(p.Input)), core.Raw(m.JSON(p.Output))
 		}
-		c.Messages[i].Parts = parts
+		c.Messages[i].Content = parts
 	}
 	e.Model = &c
 	return e

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 	"swarmdeck/expect"
@@ -11,7 +12,7 @@ import (
 
 func TestWhatModelsAreToldIsMasked(t *testing.T) {
 	mask := secret.NewMask(map[string]string{"S": "geheim"})
-	call := &fleet.ModelCall{Name: "m", Params: core.Raw(`{"a":"\u0067eheim"}`), Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{
+	call := &fleet.ModelCall{Name: "m", Params: core.Raw(`{"a":"\u0067eheim"}`), Messages: []dag.Spoken{{Role: "user", Content: []dag.ContentPart{
 		{Text: "it is geheim", Input: core.Raw(`{"x":"geheim"}`), Output: core.Raw(`"geheim"`)},
 	}}}}
 	var heard []*fleet.ModelCall
@@ -21,10 +22,10 @@ func TestWhatModelsAreToldIsMasked(t *testing.T) {
 	})
 	hear(fleet.Event{Model: call})(fleet.Event{Model: call})
 	for _, c := range heard {
-		p := c.Messages[0].Parts[0]
+		p := c.Messages[0].Content[0]
 		if string(c.Params) != `{"a":"[secret S]"}` || p.Text != "it is [secret S]" || string(p.Input) != `{"x":"[secret S]"}` || string(p.Output) != `"[secret S]"` {
 			t.Errorf("%+v", c)
 		}
 	}
-	expect.True(t, call.Messages[0].Parts[0].Text == "it is geheim" && len(heard) == 2, "what was said was changed")
+	expect.True(t, call.Messages[0].Content[0].Text == "it is geheim" && len(heard) == 2, "what was said was changed")
 }

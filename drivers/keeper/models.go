@@ -41,7 +41,7 @@ func usage(e fleet.Event) fleet.Event {
 	out := fleet.Event{Type: "usage", Model: e.Model}
 	if e.Model != nil && e.Model.Tokens != nil {
 		t := e.Model.Tokens
-		out.Tokens, out.Split = t.Total, fleet.Split{Input: t.Prompt, Output: t.Completion, Cached: t.Cached}
+		out.Tokens, out.Split = t.TotalTokens, fleet.Split{Input: t.PromptTokens, Output: t.CompletionTokens, Cached: t.CachedTokens}
 	}
 	return out
 }

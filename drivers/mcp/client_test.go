@@ -127,7 +127,7 @@ func guests(t *testing.T) (*house, *Client) {
 		opt.Contents = pins
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
-	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
+	c.Open(h.eng.Tools, h.eng.Trace, h.eng.Fleet)
 	t.Cleanup(func() { expect.Is(t, c.Close(), nil) })
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "actor", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "1"}, Places: files.Places{Write: []string{h.dir}}})

@@ -95,7 +95,7 @@ func impatient(t *testing.T, how string) *house {
 		}
 		opt.Tools, opt.Runners[Kind], opt.SkillRunners[SkillKind] = c, c.Runner(), c.SkillRunner()
 	})
-	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
+	c.Open(h.eng.Tools, h.eng.Trace, h.eng.Fleet)
 	t.Cleanup(func() { expect.Is(t, c.Close(), nil) })
 	self := expect.Of(os.Executable())(t)
 	h.know(t, tools.Server{Name: "hangs", Command: []string{self}, Env: map[string]string{"MCP_TEST_SERVER": "hangs", "HANGS": how}, CallTimeoutS: 1})

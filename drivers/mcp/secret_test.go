@@ -25,7 +25,7 @@ func TestWhatAServerWasGivenIsMasked(t *testing.T) {
 		opt.Tools, opt.Runners[Kind], opt.SecretKey = c, c.Runner(), filepath.Join(t.TempDir(), "key")
 	})
 	late.Open(h.eng.Secrets)
-	c.Open(h.eng.Tools, h.eng, h.eng.Fleet)
+	c.Open(h.eng.Tools, h.eng.Trace, h.eng.Fleet)
 	t.Cleanup(func() { _ = c.Close() })
 	self := expect.Of(os.Executable())(t)
 	_, _, err := h.eng.Secrets.Set(t.Context(), alice, "GIVEN", []byte("geheim-<value>"))

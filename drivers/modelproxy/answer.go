@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -26,7 +27,7 @@ type answer struct {
 	parts   []*part
 	named   map[partName]*part // the same
 	size    int
-	tokens  *fleet.ModelTokens
+	tokens  *dag.Usage
 	usage   messagesUsage // so far, of the format that tells it in pieces
 	finish  string
 	fault   string
@@ -147,16 +148,16 @@ func (a *answer) fail(code, message string) {
 }
 
 // count takes a figure of tokens; one that can't be is left out.
-func (a *answer) count(t fleet.ModelTokens) {
-	for _, n := range []int64{t.Prompt, t.Completion, t.Total, t.Cached} {
+func (a *answer) count(t dag.Usage) {
+	for _, n := range []int64{t.PromptTokens, t.CompletionTokens, t.TotalTokens, t.CachedTokens} {
 		if n < 0 || n > maxCount {
 			return
 		}
 	}
-	if t.Total == 0 {
-		t.Total = t.Prompt + t.Completion
+	if t.TotalTokens == 0 {
+		t.TotalTokens = t.PromptTokens + t.CompletionTokens
 	}
-	if t.Total > 0 {
+	if t.TotalTokens > 0 {
 		a.tokens = &t
 	}
 }
@@ -172,9 +173,9 @@ func (a *answer) status() string {
 }
 
 func (a *answer) call() fleet.ModelCall {
-	var parts, row []fleet.ModelPart
+	var parts, row []dag.ContentPart
 	for _, p := range a.parts {
-		one, text := fleet.ModelPart{Type: p.kind}, p.said(a.secrets)
+		one, text := dag.ContentPart{Type: p.kind}, p.said(a.secrets)
 		switch p.kind {
 		case "tool_use":
 			one.ID, one.Name, one.Input = p.id, p.name, arguments(text)
@@ -192,13 +193,13 @@ func (a *answer) call() fleet.ModelCall {
 	}
 	parts = append(parts, join(row, "text", "reasoning")...)
 	if a.note != "" {
-		parts = append(parts, fleet.ModelPart{Type: "text", Text: a.note})
+		parts = append(parts, dag.ContentPart{Type: "text", Text: a.note})
 	}
 	if a.missed > 0 {
-		parts = append(parts, fleet.ModelPart{Type: "text", Text: fmt.Sprintf("(%d bytes more are not kept)", a.missed)})
+		parts = append(parts, dag.ContentPart{Type: "text", Text: fmt.Sprintf("(%d bytes more are not kept)", a.missed)})
 	}
-	m := fleet.ModelMessage{Role: "assistant", Parts: parts}
-	return fleet.ModelCall{Messages: []fleet.ModelMessage{m}, Tokens: a.tokens, Finish: core.ClipTo(a.finish, 100), Fault: a.fault}
+	m := dag.Spoken{Role: "assistant", Content: parts}
+	return fleet.ModelCall{Messages: []dag.Spoken{m}, Tokens: a.tokens, Finish: core.ClipTo(a.finish, 100), Fault: a.fault}
 }
 
 // arguments are a call's arguments as an object: what is none is kept as text.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/dag"
 	"swarmdeck/expect"
 )
 
@@ -37,7 +37,7 @@ func TestOfAnAnswerWithTooManyValuesTheTokensAreCounted(t *testing.T) {
 			}
 			got = text(e.Model)
 			expect.True(t, e.Status == "ok" && got == "assistant[text:"+want+";]", "%s %.300s", e.Status, got)
-			expect.True(t, e.Model.Tokens != nil && *e.Model.Tokens == (fleet.ModelTokens{Prompt: 7, Completion: 1, Total: 8}), "tokens: %+v", e.Model.Tokens)
+			expect.True(t, e.Model.Tokens != nil && *e.Model.Tokens == (dag.Usage{PromptTokens: 7, CompletionTokens: 1, TotalTokens: 8}), "tokens: %+v", e.Model.Tokens)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestWhatIsNotKeptOfAnAnswerIsTold(t *testing.T) {
 			if got := text(e.Model); e.Status != "ok" || got != "assistant["+c.says+"]" {
 				t.Errorf("%s %.200s … %s, want %.200s", e.Status, got, got[max(0, len(got)-200):], c.says)
 			}
-			expect.True(t, c.uncounted == (e.Model.Tokens == nil) && (c.uncounted || e.Model.Tokens.Total == 8), "tokens: %+v", e.Model.Tokens)
+			expect.True(t, c.uncounted == (e.Model.Tokens == nil) && (c.uncounted || e.Model.Tokens.TotalTokens == 8), "tokens: %+v", e.Model.Tokens)
 		})
 	}
 }
@@ -138,7 +138,7 @@ func TestALongEventOfAStreamDoesNotCutItOff(t *testing.T) {
 			if got := text(e.Model); e.Status != c.status || e.Model.Fault != c.fault || got != "assistant["+c.says+"]" {
 				t.Errorf("%s %s %.300s, want %s", e.Status, e.Model.Fault, got, c.says)
 			}
-			if got := e.Model.Tokens; (got == nil) != (c.tokens == 0) || got != nil && got.Total != c.tokens {
+			if got := e.Model.Tokens; (got == nil) != (c.tokens == 0) || got != nil && got.TotalTokens != c.tokens {
 				t.Errorf("tokens: %+v", got)
 			}
 		})

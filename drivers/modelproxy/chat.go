@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -41,12 +42,12 @@ func askChat(_ string, body []byte) (fleet.ModelCall, error) {
 	for _, m := range in.Messages {
 		role := roleOf(m.Role)
 		if role == "tool" {
-			t.say(role, fleet.ModelPart{Type: "tool_result", ID: m.ToolCallID, Output: quoted(plain(m.Content))})
+			t.say(role, dag.ContentPart{Type: "tool_result", ToolCallID: m.ToolCallID, Output: quoted(plain(m.Content))})
 			continue
 		}
 		parts := content(m.Content, textPart)
 		for _, c := range m.ToolCalls {
-			parts = append(parts, fleet.ModelPart{Type: "tool_use", ID: c.ID, Name: c.Function.Name, Input: arguments(c.Function.Arguments)})
+			parts = append(parts, dag.ContentPart{Type: "tool_use", ID: c.ID, Name: c.Function.Name, Input: arguments(c.Function.Arguments)})
 		}
 		t.say(role, parts...)
 	}
@@ -112,6 +113,6 @@ func chatWhole(a *answer, data []byte) {
 		}
 	}
 	if u := in.Usage; u != nil {
-		a.count(fleet.ModelTokens{Prompt: u.Prompt, Completion: u.Completion, Total: u.Total, Cached: u.Details.Cached})
+		a.count(dag.Usage{PromptTokens: u.Prompt, CompletionTokens: u.Completion, TotalTokens: u.Total, CachedTokens: u.Details.Cached})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -76,7 +77,7 @@ func (x *exchange) request() fleet.ModelCall {
 	}
 	c := fleet.ModelCall{
 		Name:     modelIn(x.path),
-		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: x.in.instead(why)}}}},
+		Messages: []dag.Spoken{{Role: "user", Content: []dag.ContentPart{{Type: "text", Text: x.in.instead(why)}}}},
 	}
 	blot(&c, x.secrets)
 	return c

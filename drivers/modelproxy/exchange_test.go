@@ -15,7 +15,7 @@ func TestARequestWaitsForItsTurnToBeUnderstood(t *testing.T) {
 		f, _ := formatOf("/chat/completions")
 		x := &exchange{l: &line{p: p}, r: r, f: f, path: "/chat/completions", in: p.run().capture(maxAsked)}
 		x.in.write([]byte(`{"model":"m","messages":[{"role":"user","content":"hi"}]}`))
-		return x.request().Messages[0].Parts[0].Text
+		return x.request().Messages[0].Content[0].Text
 	}
 	gone, leave := context.WithCancel(t.Context())
 	leave()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -69,19 +70,19 @@ func settings(body []byte, but ...string) core.Raw {
 }
 
 // content is a text, or a list of parts.
-func content(v core.Raw, read func(core.Raw) (fleet.ModelPart, bool)) []fleet.ModelPart {
+func content(v core.Raw, read func(core.Raw) (dag.ContentPart, bool)) []dag.ContentPart {
 	switch v.Kind() {
 	case '"':
 		var text string
 		if core.DecodeStored(v, &text) == nil {
-			return []fleet.ModelPart{{Type: "text", Text: text}}
+			return []dag.ContentPart{{Type: "text", Text: text}}
 		}
 	case '[':
 		var list []core.Raw
 		if core.DecodeStored(v, &list) != nil {
 			break
 		}
-		var all []fleet.ModelPart
+		var all []dag.ContentPart
 		for _, item := range list {
 			if p, ok := read(item); ok {
 				all = append(all, p)
@@ -91,7 +92,7 @@ func content(v core.Raw, read func(core.Raw) (fleet.ModelPart, bool)) []fleet.Mo
 	case 'n', 0:
 		return nil
 	}
-	return []fleet.ModelPart{{Type: "text", Text: string(v)}}
+	return []dag.ContentPart{{Type: "text", Text: string(v)}}
 }
 
 // plain is a content's text alone.
@@ -104,7 +105,7 @@ func plain(v core.Raw) string {
 }
 
 // textPart reads a part that has a text, whatever its type is called.
-func textPart(v core.Raw) (fleet.ModelPart, bool) {
+func textPart(v core.Raw) (dag.ContentPart, bool) {
 	var in struct {
 		Type     string   `json:"type"`
 		Text     string   `json:"text"`
@@ -112,7 +113,7 @@ func textPart(v core.Raw) (fleet.ModelPart, bool) {
 		ImageURL core.Raw `json:"image_url"`
 	}
 	if core.DecodeStored(v, &in) != nil {
-		return fleet.ModelPart{}, false
+		return dag.ContentPart{}, false
 	}
 	switch {
 	case len(in.ImageURL) > 0:
@@ -124,25 +125,25 @@ func textPart(v core.Raw) (fleet.ModelPart, bool) {
 		} else {
 			_ = core.DecodeStored(in.ImageURL, &link)
 		}
-		return fleet.ModelPart{Type: "image_url", URL: link.URL}, link.URL != ""
+		return dag.ContentPart{Type: "image_url", URL: link.URL}, link.URL != ""
 	case in.Text != "":
-		return fleet.ModelPart{Type: "text", Text: in.Text}, true
+		return dag.ContentPart{Type: "text", Text: in.Text}, true
 	case in.Refusal != "":
-		return fleet.ModelPart{Type: "text", Text: in.Refusal}, true
+		return dag.ContentPart{Type: "text", Text: in.Refusal}, true
 	case in.Type == "text" || in.Type == "input_text" || in.Type == "output_text":
-		return fleet.ModelPart{}, false // an empty one
+		return dag.ContentPart{}, false // an empty one
 	}
-	return fleet.ModelPart{Type: "text", Text: string(v)}, true // sounds, files and what else there is
+	return dag.ContentPart{Type: "text", Text: string(v)}, true // sounds, files and what else there is
 }
 
 // talk gathers a conversation. What one side says in a row is one message, and
 // texts in a row are one text: APIs cut them differently on the way in and out.
 // Results of tools, which a user's message may bring along, are a message of theirs
 // before it.
-type talk struct{ all []fleet.ModelMessage }
+type talk struct{ all []dag.Spoken }
 
-func (t *talk) say(role string, parts ...fleet.ModelPart) {
-	isResult := func(p fleet.ModelPart) bool { return p.Type == "tool_result" }
+func (t *talk) say(role dag.MessageRole, parts ...dag.ContentPart) {
+	isResult := func(p dag.ContentPart) bool { return p.Type == "tool_result" }
 	if role != "tool" {
 		t.say("tool", core.Where(parts, isResult)...)
 		parts = slices.DeleteFunc(parts, isResult)
@@ -152,24 +153,24 @@ func (t *talk) say(role string, parts ...fleet.ModelPart) {
 	}
 	n := len(t.all)
 	if role != "assistant" || n == 0 || t.all[n-1].Role != role {
-		t.all = append(t.all, fleet.ModelMessage{Role: role})
+		t.all = append(t.all, dag.Spoken{Role: role})
 		n++
 	}
-	t.all[n-1].Parts = append(t.all[n-1].Parts, parts...)
+	t.all[n-1].Content = append(t.all[n-1].Content, parts...)
 }
 
-func (t *talk) messages() []fleet.ModelMessage {
+func (t *talk) messages() []dag.Spoken {
 	for i := range t.all {
 		if m := &t.all[i]; m.Role == "assistant" {
-			m.Parts = join(m.Parts, "text")
+			m.Content = join(m.Content, "text")
 		}
 	}
 	return t.all
 }
 
 // join makes one part of those of these kinds that follow another of their kind.
-func join(parts []fleet.ModelPart, kinds ...string) []fleet.ModelPart {
-	var out []fleet.ModelPart
+func join(parts []dag.ContentPart, kinds ...string) []dag.ContentPart {
+	var out []dag.ContentPart
 	for n := 0; len(parts) > 0; parts = parts[n:] {
 		one := parts[0]
 		n = 1
@@ -191,7 +192,7 @@ func join(parts []fleet.ModelPart, kinds ...string) []fleet.ModelPart {
 }
 
 // roleOf is a role in the record's words.
-func roleOf(role string) string {
+func roleOf(role string) dag.MessageRole {
 	switch role {
 	case "system", "developer":
 		return "system"

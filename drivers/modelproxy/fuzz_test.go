@@ -21,7 +21,7 @@ func sound(t *testing.T, c fleet.ModelCall) {
 		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" && m.Role != "tool" {
 			t.Errorf("role %q", m.Role)
 		}
-		for _, p := range m.Parts {
+		for _, p := range m.Content {
 			if p.Type == "tool_use" && (p.Input.Kind() != '{' || !p.Input.IsValid()) {
 				t.Errorf("arguments %q", p.Input)
 			}

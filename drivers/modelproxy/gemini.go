@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -37,10 +38,10 @@ type geminiContent struct {
 }
 
 // part reads a part; calls without an id, as most are, go by their name.
-func (geminiContent) part(raw core.Raw) (fleet.ModelPart, bool) {
+func (geminiContent) part(raw core.Raw) (dag.ContentPart, bool) {
 	var p geminiPart
 	if core.DecodeStored(raw, &p) != nil {
-		return fleet.ModelPart{}, false
+		return dag.ContentPart{}, false
 	}
 	switch {
 	case p.Call != nil:
@@ -48,29 +49,29 @@ func (geminiContent) part(raw core.Raw) (fleet.ModelPart, bool) {
 		if id == "" {
 			id = p.Call.Name
 		}
-		return fleet.ModelPart{Type: "tool_use", ID: id, Name: p.Call.Name, Input: arguments(string(compact(p.Call.Args)))}, true
+		return dag.ContentPart{Type: "tool_use", ID: id, Name: p.Call.Name, Input: arguments(string(compact(p.Call.Args)))}, true
 	case p.Response != nil:
 		id := p.Response.ID
 		if id == "" {
 			id = p.Response.Name
 		}
-		return fleet.ModelPart{Type: "tool_result", ID: id, Output: compact(p.Response.Response)}, true
+		return dag.ContentPart{Type: "tool_result", ToolCallID: id, Output: compact(p.Response.Response)}, true
 	case p.Inline != nil:
-		return fleet.ModelPart{Type: "image_url", URL: "data:" + p.Inline.Kind + ";base64," + p.Inline.Data}, true
+		return dag.ContentPart{Type: "image_url", URL: "data:" + p.Inline.Kind + ";base64," + p.Inline.Data}, true
 	case p.File != nil:
-		return fleet.ModelPart{Type: "image_url", URL: p.File.URI}, p.File.URI != ""
+		return dag.ContentPart{Type: "image_url", URL: p.File.URI}, p.File.URI != ""
 	case p.Thought:
-		return fleet.ModelPart{Type: "reasoning", Text: p.Text}, p.Text != ""
+		return dag.ContentPart{Type: "reasoning", Text: p.Text}, p.Text != ""
 	case p.Text != "":
-		return fleet.ModelPart{Type: "text", Text: p.Text}, true
+		return dag.ContentPart{Type: "text", Text: p.Text}, true
 	case len(raw) > 2 && string(raw) != `{"text":""}`:
-		return fleet.ModelPart{Type: "text", Text: string(raw)}, true
+		return dag.ContentPart{Type: "text", Text: string(raw)}, true
 	}
-	return fleet.ModelPart{}, false
+	return dag.ContentPart{}, false
 }
 
 // parts are those that say something.
-func (c geminiContent) parts() (all []fleet.ModelPart) {
+func (c geminiContent) parts() (all []dag.ContentPart) {
 	for _, raw := range c.Parts {
 		if p, ok := c.part(raw); ok {
 			all = append(all, p)
@@ -170,6 +171,6 @@ func geminiWhole(a *answer, data []byte) {
 		a.finish = "blocked: " + in.Feedback.Blocked
 	}
 	if u := in.Usage; u != nil {
-		a.count(fleet.ModelTokens{Prompt: u.Prompt + u.Tools, Completion: u.Answer + u.Thoughts, Total: u.Total, Cached: u.Cached})
+		a.count(dag.Usage{PromptTokens: u.Prompt + u.Tools, CompletionTokens: u.Answer + u.Thoughts, TotalTokens: u.Total, CachedTokens: u.Cached})
 	}
 }

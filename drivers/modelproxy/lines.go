@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -139,7 +140,7 @@ func (l *line) refused(path string) {
 	path = core.ClipTo(served(path), maxName)
 	asked := fleet.ModelCall{
 		Name:     modelIn(path),
-		Messages: []fleet.ModelMessage{{Role: "user", Parts: []fleet.ModelPart{{Type: "text", Text: "(a request to " + path + ", which was not read)"}}}},
+		Messages: []dag.Spoken{{Role: "user", Content: []dag.ContentPart{{Type: "text", Text: "(a request to " + path + ", which was not read)"}}}},
 	}
 	id := l.p.nextID()
 	answered := l.listen(fleet.Event{Type: "model_request", CallID: id, Model: &asked})

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -27,29 +28,33 @@ type messagesBlock struct {
 	} `json:"source"`
 }
 
-func messagesPart(raw core.Raw) (fleet.ModelPart, bool) {
+func messagesPart(raw core.Raw) (dag.ContentPart, bool) {
 	var b messagesBlock
 	if core.DecodeStored(raw, &b) != nil {
-		return fleet.ModelPart{}, false
+		return dag.ContentPart{}, false
 	}
 	switch b.Type {
 	case "text":
-		return fleet.ModelPart{Type: "text", Text: b.Text}, b.Text != ""
+		return dag.ContentPart{Type: "text", Text: b.Text}, b.Text != ""
 	case "thinking":
-		return fleet.ModelPart{Type: "reasoning", Text: b.Thinking}, b.Thinking != ""
+		return dag.ContentPart{Type: "reasoning", Text: b.Thinking}, b.Thinking != ""
 	case "tool_use", "server_tool_use":
-		return fleet.ModelPart{Type: "tool_use", ID: b.ID, Name: b.Name, Input: arguments(string(compact(b.Input)))}, true
+		return dag.ContentPart{Type: "tool_use", ID: b.ID, Name: b.Name, Input: arguments(string(compact(b.Input)))}, true
 	case "tool_result":
-		return fleet.ModelPart{Type: "tool_result", ID: b.ToolUseID, Output: compact(b.Content), IsError: b.IsError}, true
+		p := dag.ContentPart{Type: "tool_result", ToolCallID: b.ToolUseID, Output: compact(b.Content)}
+		if b.IsError {
+			p.IsError = &b.IsError
+		}
+		return p, true
 	case "image":
 		if b.Source.URL != "" {
-			return fleet.ModelPart{Type: "image_url", URL: b.Source.URL}, true
+			return dag.ContentPart{Type: "image_url", URL: b.Source.URL}, true
 		}
-		return fleet.ModelPart{Type: "image_url", URL: "data:" + b.Source.Kind + ";base64," + b.Source.Data}, true
+		return dag.ContentPart{Type: "image_url", URL: "data:" + b.Source.Kind + ";base64," + b.Source.Data}, true
 	case "redacted_thinking":
-		return fleet.ModelPart{}, false // sealed
+		return dag.ContentPart{}, false // sealed
 	}
-	return fleet.ModelPart{Type: "text", Text: string(raw)}, true
+	return dag.ContentPart{Type: "text", Text: string(raw)}, true
 }
 
 func askMessages(_ string, body []byte) (fleet.ModelCall, error) {
@@ -93,14 +98,14 @@ func (u messagesUsage) over(old messagesUsage) messagesUsage {
 
 // tokens counts what was read from a cache, and what was written to one, as
 // part of the prompt, which the API does not.
-func (u messagesUsage) tokens() fleet.ModelTokens {
+func (u messagesUsage) tokens() dag.Usage {
 	n := func(p *int64) int64 {
 		if p == nil {
 			return 0
 		}
 		return *p
 	}
-	return fleet.ModelTokens{Prompt: n(u.Input) + n(u.Read) + n(u.Written), Completion: n(u.Output), Cached: n(u.Read)}
+	return dag.Usage{PromptTokens: n(u.Input) + n(u.Read) + n(u.Written), CompletionTokens: n(u.Output), CachedTokens: n(u.Read)}
 }
 
 func messagesEvent(a *answer, _ string, data []byte) {

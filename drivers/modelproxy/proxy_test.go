@@ -14,7 +14,7 @@ import (
 
 	"swarmdeck/drivers/drivertest/model"
 	"swarmdeck/drivers/modelproxy"
-	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/dag"
 	"swarmdeck/expect"
 )
 
@@ -54,7 +54,7 @@ func TestEachFormatIsUnderstoodWholeAndStreamed(t *testing.T) {
 					t.Errorf("answered: %+v %s", answered, text(answered.Model))
 				}
 				u := answered.Model.Tokens
-				expect.True(t, u != nil && *u == (fleet.ModelTokens{Prompt: 100, Completion: 20, Total: 120}), "tokens: %+v", u)
+				expect.True(t, u != nil && *u == (dag.Usage{PromptTokens: 100, CompletionTokens: 20, TotalTokens: 120}), "tokens: %+v", u)
 				expect.Is(t, text(all[3].Model), "assistant[text:a text of more than one piece, for sure;]", "answered")
 			})
 		}

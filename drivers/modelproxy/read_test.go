@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/dag"
 	"swarmdeck/expect"
 )
 
@@ -26,7 +26,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 		body := `{"messages":[{"role":"assistant","content":[` + strings.Repeat(fmt.Sprintf(`{"text":%q},`, text), n-1) + fmt.Sprintf(`{"text":%q}]}]}`, text)
 		got := allocated(func() {
 			c, err := askChat("", []byte(body))
-			expect.True(t, err == nil && len(c.Messages) == 1 && len(c.Messages[0].Parts) == 1 && len(c.Messages[0].Parts[0].Text) == n*len(text),
+			expect.True(t, err == nil && len(c.Messages) == 1 && len(c.Messages[0].Content) == 1 && len(c.Messages[0].Content[0].Text) == n*len(text),
 				"%v, %d messages", err, len(c.Messages))
 		})
 		expect.True(t, got <= most, "%d MiB for a request of %d bytes", got>>20, len(body))
@@ -38,7 +38,7 @@ func TestMemoryGrowsWithTheSizeOfWhatIsSaidAlone(t *testing.T) {
 		}
 		got := allocated(func() {
 			c := a.call()
-			expect.True(t, len(c.Messages[0].Parts) == 1 && len(c.Messages[0].Parts[0].Text) == 2*maxParts*len(text), "%d parts", len(c.Messages[0].Parts))
+			expect.True(t, len(c.Messages[0].Content) == 1 && len(c.Messages[0].Content[0].Text) == 2*maxParts*len(text), "%d parts", len(c.Messages[0].Content))
 		})
 		if got > most {
 			t.Errorf("%d MiB for an answer of %d bytes", got>>20, a.size)
@@ -73,7 +73,7 @@ func TestAnAnswerWaitsForItsTurnToBeUnderstood(t *testing.T) {
 	case err := <-read:
 		t.Errorf("before its turn: %v", err)
 	case <-p.reading: // one is done
-		if err := <-read; err != nil || x.a.call().Messages[0].Parts[0].Text != "hi" {
+		if err := <-read; err != nil || x.a.call().Messages[0].Content[0].Text != "hi" {
 			t.Errorf("in its turn: %v %+v", err, x.a.call())
 		}
 	}
@@ -87,12 +87,12 @@ func TestTheValuesOfAListAreCountedOneByOne(t *testing.T) {
 	x := &exchange{l: &line{p: New()}, a: newAnswer()}
 	expect.No(t, x.read([]byte(list), geminiWhole))
 	c := x.a.call()
-	got := c.Messages[0].Parts[0].Text
-	expect.True(t, got == strings.Repeat("x", 5001) && *c.Tokens == (fleet.ModelTokens{Total: 7}), "%d bytes, %+v", len(got), c.Tokens)
+	got := c.Messages[0].Content[0].Text
+	expect.True(t, got == strings.Repeat("x", 5001) && *c.Tokens == (dag.Usage{TotalTokens: 7}), "%d bytes, %+v", len(got), c.Tokens)
 	x.a = newAnswer()
 	expect.No(t, x.read([]byte("["+strings.Repeat(`{"kind":0},`, maxItems)+"{}]"), geminiWhole))
 	want := fmt.Sprintf("(%d bytes more are not kept)", (maxItems-maxPieces)*len(`{"kind":0}`)+2)
-	if got := x.a.call().Messages[0].Parts; len(got) != 1 || got[0].Text != want {
+	if got := x.a.call().Messages[0].Content; len(got) != 1 || got[0].Text != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 }

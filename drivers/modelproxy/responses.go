@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -25,23 +26,23 @@ type responsesItem struct {
 }
 
 // part is an item that is no message and no result.
-func (i *responsesItem) part(raw core.Raw) fleet.ModelPart {
+func (i *responsesItem) part(raw core.Raw) dag.ContentPart {
 	switch i.Type {
 	case "function_call":
-		return fleet.ModelPart{Type: "tool_use", ID: i.CallID, Name: i.Name, Input: arguments(i.Arguments)}
+		return dag.ContentPart{Type: "tool_use", ID: i.CallID, Name: i.Name, Input: arguments(i.Arguments)}
 	case "custom_tool_call":
-		return fleet.ModelPart{Type: "tool_use", ID: i.CallID, Name: i.Name, Input: core.MustEncode(map[string]string{"input": i.Input})}
+		return dag.ContentPart{Type: "tool_use", ID: i.CallID, Name: i.Name, Input: core.MustEncode(map[string]string{"input": i.Input})}
 	case "reasoning":
-		return fleet.ModelPart{Type: "reasoning", Text: plain(i.Summary) + plain(i.Content)}
+		return dag.ContentPart{Type: "reasoning", Text: plain(i.Summary) + plain(i.Content)}
 	}
 	if strings.HasSuffix(i.Type, "_call") {
 		id := i.CallID
 		if id == "" {
 			id = i.ID
 		}
-		return fleet.ModelPart{Type: "tool_use", ID: id, Name: strings.TrimSuffix(i.Type, "_call"), Input: arguments(string(compact(i.Action)))}
+		return dag.ContentPart{Type: "tool_use", ID: id, Name: strings.TrimSuffix(i.Type, "_call"), Input: arguments(string(compact(i.Action)))}
 	}
-	return fleet.ModelPart{Type: "text", Text: string(raw)}
+	return dag.ContentPart{Type: "text", Text: string(raw)}
 }
 
 func askResponses(_ string, body []byte) (fleet.ModelCall, error) {
@@ -56,7 +57,7 @@ func askResponses(_ string, body []byte) (fleet.ModelCall, error) {
 	}
 	var t talk
 	if in.Instructions != "" {
-		t.say("system", fleet.ModelPart{Type: "text", Text: in.Instructions})
+		t.say("system", dag.ContentPart{Type: "text", Text: in.Instructions})
 	}
 	var items []core.Raw
 	if in.Input.Kind() == '[' {
@@ -69,14 +70,14 @@ func askResponses(_ string, body []byte) (fleet.ModelCall, error) {
 	for _, raw := range items {
 		var i responsesItem
 		if core.DecodeStored(raw, &i) != nil {
-			t.say("user", fleet.ModelPart{Type: "text", Text: string(raw)})
+			t.say("user", dag.ContentPart{Type: "text", Text: string(raw)})
 			continue
 		}
 		switch {
 		case i.Type == "message" || i.Type == "" && i.Role != "":
 			t.say(roleOf(i.Role), content(i.Content, textPart)...)
 		case strings.HasSuffix(i.Type, "_call_output"):
-			t.say("tool", fleet.ModelPart{Type: "tool_result", ID: i.CallID, Output: compact(i.Output)})
+			t.say("tool", dag.ContentPart{Type: "tool_result", ToolCallID: i.CallID, Output: compact(i.Output)})
 		case i.Type == "reasoning":
 			if p := i.part(raw); p.Text != "" { // else it is sealed: nobody but its provider can read it
 				t.say("assistant", p)
@@ -172,7 +173,7 @@ func responsesWhole(a *answer, data []byte) {
 		a.finish = in.Incomplete.Reason
 	}
 	if u := in.Usage; u != nil {
-		a.count(fleet.ModelTokens{Prompt: u.Input, Completion: u.Output, Total: u.Total, Cached: u.Details.Cached})
+		a.count(dag.Usage{PromptTokens: u.Input, CompletionTokens: u.Output, TotalTokens: u.Total, CachedTokens: u.Details.Cached})
 	}
 	if in.Error != nil && in.Error.Code+in.Error.Message != "" {
 		a.fail("model_error", core.ClipTo(strings.TrimSpace(in.Error.Code+" "+in.Error.Message), 1024))

@@ -105,8 +105,8 @@ func upstream(t *testing.T, h http.HandlerFunc) string {
 func text(c *fleet.ModelCall) string {
 	var b strings.Builder
 	for _, m := range c.Messages {
-		b.WriteString(m.Role + "[")
-		for _, p := range m.Parts {
+		b.WriteString(string(m.Role) + "[")
+		for _, p := range m.Content {
 			b.WriteString(p.Type + ":" + p.Text + p.URL + p.Name + string(p.Input) + string(p.Output) + ";")
 		}
 		b.WriteString("]")

@@ -92,8 +92,8 @@ func blot(c *fleet.ModelCall, secrets *strings.Replacer) {
 		return
 	}
 	for i := range c.Messages {
-		for j := range c.Messages[i].Parts {
-			p := &c.Messages[i].Parts[j]
+		for j := range c.Messages[i].Content {
+			p := &c.Messages[i].Content[j]
 			p.Text, p.URL = blotted(p.Text, secrets), blotted(p.URL, secrets)
 			p.Input, p.Output = core.Raw(blotted(string(p.Input), secrets)), core.Raw(blotted(string(p.Output), secrets))
 		}

@@ -27,10 +27,9 @@ func (d *DAG) AskedIn(tx *audit.Tx, x Elsewhere, text string) (fresh bool, err e
 	if run, err = d.StartIn(tx, x.run(""), true); err != nil {
 		return false, err
 	}
-	return true, d.Tell(tx, run, func(r *Recording) error {
+	return true, d.Tell(tx, run, func(r *Recording) {
 		r.run.correlation = x.Turn
 		r.Said(ListMain, RoleUser, text)
-		return nil
 	})
 }
 
@@ -54,12 +53,12 @@ func (d *DAG) AnsweredIn(tx *audit.Tx, x Elsewhere, answers []string) error {
 	if err != nil {
 		return err
 	}
-	return d.Tell(tx, run, func(r *Recording) error {
+	return d.Tell(tx, run, func(r *Recording) {
 		r.run.correlation, r.heard = x.Turn, asked
 		for _, text := range answers {
 			r.Said(ListMain, RoleAssistant, text)
 		}
-		return r.Finish(true)
+		r.Finish(true)
 	})
 }
 

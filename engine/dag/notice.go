@@ -14,13 +14,12 @@ func (d *DAG) NotifyIn(tx *audit.Tx, notices ...Body) error {
 		if err != nil {
 			break
 		}
-		err = d.Tell(tx, run, func(r *Recording) error {
+		err = d.Tell(tx, run, func(r *Recording) {
 			h := r.head()
 			h.Parent = nil // no work of the run's led to it
 			for _, b := range notices {
 				r.add(h, b)
 			}
-			return nil
 		})
 	}
 	return err

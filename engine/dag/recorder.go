@@ -392,16 +392,18 @@ func (r *Recording) settle() {
 }
 
 // Finish ends a run that is told within a transaction, and has nobody find it any more.
-func (r *Recording) Finish(success bool) error {
+func (r *Recording) Finish(success bool) {
 	attempt, _, err := openRuns.Get(r.tx, openKey(ofTask, r.run.TaskID))
+	if err == nil {
+		err = r.d.shut(r.tx, r.id, r.run.AgentID, r.run.TaskID)
+	}
 	if err != nil {
-		return err
+		r.lost(err)
 	}
 	if attempt.ID != r.id {
 		attempt.Network = nil
 	}
 	r.finish(success, attempt.Network)
-	return r.d.shut(r.tx, r.id, r.run.AgentID, r.run.TaskID)
 }
 
 func (r *Recording) finish(success bool, network []HostUse) {

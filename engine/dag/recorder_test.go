@@ -50,7 +50,7 @@ func (r *rig) finish(rec *run, success bool) error {
 		if _, err := tx.Record(audit.Entry{Type: "task.ended", Subject: "task", ID: "task-1"}); err != nil {
 			return err
 		}
-		return r.Tell(tx, rec.RunID(), func(w *dag.Recording) error { return w.Finish(success) })
+		return r.Tell(tx, rec.RunID(), func(w *dag.Recording) { w.Finish(success) })
 	}))
 	return err
 }

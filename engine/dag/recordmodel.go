@@ -105,6 +105,7 @@ func (r *Recording) asked(call string, a ModelAsk) {
 		return // one of them is recorded
 	}
 	m.asked++
+	a.Messages = slices.Clone(a.Messages) // they are others' too
 	sums, chain := r.sums(a.Messages)
 	b := &ModelRequest{Model: fit(a.Model), Params: survives(a.Params, maxSpec), InputRefs: []InputRef{}}
 	if b.Model == "" {

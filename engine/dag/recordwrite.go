@@ -106,10 +106,9 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 
 // cutOff closes a run that nobody ends any more.
 func (d *DAG) cutOff(tx *audit.Tx, run string) error {
-	err := d.Tell(tx, run, func(r *Recording) error {
+	err := d.Tell(tx, run, func(r *Recording) {
 		r.interrupt(ReasonCrash, "", "the engine died meanwhile")
 		r.add(r.head(), &RunFinished{Exit: "error"})
-		return nil
 	})
 	if err != nil {
 		return err

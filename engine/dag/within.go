@@ -1,7 +1,6 @@
 package dag
 
 import (
-	"cmp"
 	"fmt"
 
 	"swarmdeck/engine/audit"
@@ -162,15 +161,16 @@ func (d *DAG) start(tx *audit.Tx, info *RunInfo, attempt bool, nodes ...Node) (r
 
 // Tell tells something of a run within a transaction; nothing where there is none. An
 // event that does not agree with what others emitted into the run costs itself alone.
-func (d *DAG) Tell(tx *audit.Tx, run string, what func(*Recording) error) error {
+func (d *DAG) Tell(tx *audit.Tx, run string, what func(*Recording)) error {
 	if run == "" {
 		return nil
 	}
 	r, err := d.resume(tx, run)
 	if err == nil {
-		err = what(r)
+		what(r)
+		err = r.err
 	}
-	if err = cmp.Or(err, r.err); err == nil {
+	if err == nil {
 		_, _, err = d.observe(tx, true, r.pending)
 	}
 	if err != nil {

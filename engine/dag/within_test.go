@@ -12,7 +12,7 @@ import (
 )
 
 // within tells something of a run in a transaction.
-func (r *rig) within(run string, tell func(*dag.Recording) error) {
+func (r *rig) within(run string, tell func(*dag.Recording)) {
 	r.T.Helper()
 	r.No(r.Ledger.Append(r.T.Context(), core.Self(acme, "tests"), func(tx *audit.Tx) error {
 		return r.Tell(tx, run, tell)
@@ -44,19 +44,17 @@ func TestARunToldWithinTransactionsIsOneChain(t *testing.T) {
 	run := r.started(dag.RunInfo{AgentID: "sub", TaskID: "task-1", AskedBy: "alice", AskedKind: "operator"}, false)
 	a, task := r.openRuns("sub", "task-1")
 	expect.True(t, a == run && task == "", "open are %q and %q", a, task)
-	r.within(run, func(w *dag.Recording) error {
+	r.within(run, func(w *dag.Recording) {
 		w.Said(dag.ListMain, dag.RoleUser, "go")
-		return nil
 	})
-	r.within(run, func(w *dag.Recording) error {
+	r.within(run, func(w *dag.Recording) {
 		w.Call("", "skill", "greet@1.0.0", "x-1", core.Raw(`{"n":1}`))
-		return nil
 	})
-	r.within(run, func(w *dag.Recording) error { w.Result("x-1", dag.CallOK, core.Raw(`{"ok":true}`), nil); return nil })
-	r.within(run, func(w *dag.Recording) error { w.Result("x-1", dag.CallError, nil, nil); return nil }) // told once
-	r.within(run, func(w *dag.Recording) error { w.Call("", "skill", "greet@1.0.0", "x-2", nil); return nil })
-	r.within(run, func(w *dag.Recording) error { return w.Finish(true) })
-	r.within(run, func(w *dag.Recording) error { w.Call("", "skill", "late", "x-3", nil); return nil })
+	r.within(run, func(w *dag.Recording) { w.Result("x-1", dag.CallOK, core.Raw(`{"ok":true}`), nil) })
+	r.within(run, func(w *dag.Recording) { w.Result("x-1", dag.CallError, nil, nil) }) // told once
+	r.within(run, func(w *dag.Recording) { w.Call("", "skill", "greet@1.0.0", "x-2", nil) })
+	r.within(run, func(w *dag.Recording) { w.Finish(true) })
+	r.within(run, func(w *dag.Recording) { w.Call("", "skill", "late", "x-3", nil) })
 	want := []string{"run_started", "history_append", "tool_call", "tool_result ok", "tool_call", "tool_result canceled", "interruption", "run_finished"}
 	expect.Same(t, r.kinds(run), want)
 	a, task = r.openRuns("sub", "task-1")
@@ -89,9 +87,8 @@ func TestAnAttemptWaitsForWhatItCameTo(t *testing.T) {
 	r.No(r.Recover(ctx, acme))
 	_, run := r.openRuns("ada", "task-1")
 	expect.Must(t, run == rec.RunID(), "the attempt is %q", run)
-	r.within(run, func(w *dag.Recording) error {
+	r.within(run, func(w *dag.Recording) {
 		w.Note("result", dag.RoleSystem, "task-1", "result", map[string]string{"status": "succeeded"})
-		return nil
 	})
 	next := r.record()
 	want := "run_started history_append tool_call tool_result ok history_append history_append interruption run_finished"

@@ -8,6 +8,7 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/task"
 )
@@ -216,32 +217,14 @@ type ModelCall struct {
 	// Sessions are what a request says it is part of, where its API has a place
 	// for that. The agent chose them.
 	Sessions []string
-	Params   core.Raw       // of a request: its settings, an object
-	Tools    core.Raw       // of a request, as the model is given them
-	Messages []ModelMessage // the whole conversation, or the answer alone
-	Tokens   *ModelTokens   // of an answer, where it tells of them
-	Finish   string         // of an answer: why it ends, in the provider's word
-	Fault    string         // of an answer that is not ok: a short code
-	Gone     bool           // of one that is interrupted: the agent gave it up
+	Params   core.Raw     // of a request: its settings, an object
+	Tools    core.Raw     // of a request, as the model is given them
+	Messages []dag.Spoken // the whole conversation, or the answer alone
+	Tokens   *dag.Usage   // of an answer, where it tells of them
+	Finish   string       // of an answer: why it ends, in the provider's word
+	Fault    string       // of an answer that is not ok: a short code
+	Gone     bool         // of one that is interrupted: the agent gave it up
 	Took     time.Duration
-}
-
-// ModelMessage is one message of a conversation with a model.
-type ModelMessage struct {
-	Role  string // system, user, assistant, tool
-	Parts []ModelPart
-}
-
-// ModelPart is a part of a message (model 4, ContentPart).
-type ModelPart struct {
-	Type    string // text, image_url, tool_use, tool_result, reasoning
-	Text    string
-	URL     string
-	ID      string // of the call
-	Name    string
-	Input   core.Raw
-	Output  core.Raw
-	IsError bool
 }
 
 // Split is what tokens were: in all where it is of a run, else since the last.
@@ -262,9 +245,6 @@ type Context struct {
 	Size int64 `json:"size,omitzero"` // 0 where it is not known
 }
 
-// ModelTokens is what an answer took. The prompt's hold the cached ones too.
-type ModelTokens struct{ Prompt, Completion, Total, Cached int64 }
-
 // modelLine is the log's line about an answer.
 func modelLine(e *Event) (level, text string) {
 	c := e.Model
@@ -273,7 +253,7 @@ func modelLine(e *Event) (level, text string) {
 	}
 	text = fmt.Sprintf("model %s: %s", core.ClipTo(c.Name, maxCall), core.ClipTo(e.Status, maxCall))
 	if t := c.Tokens; t != nil {
-		text += fmt.Sprintf(", %d tokens in (%d cached), %d out", t.Prompt, t.Cached, t.Completion)
+		text += fmt.Sprintf(", %d tokens in (%d cached), %d out", t.PromptTokens, t.CachedTokens, t.CompletionTokens)
 	}
 	text += fmt.Sprintf(", %s", c.Took.Round(time.Millisecond))
 	if e.Status == "ok" {

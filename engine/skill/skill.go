@@ -143,9 +143,9 @@ type Options struct {
 type Recorder interface {
 	Subagent(tx *audit.Tx, old, a *Subagent) error
 	Execution(tx *audit.Tx, old, e *Execution) error
-	// Worked comes after each try of an execution and before its end, with the places
+	// Tried comes after each try of an execution and before its end, with the places
 	// that its runner names (see Placed) and since when it may have changed them.
-	Worked(ctx context.Context, e *Execution, places []string, since time.Time)
+	Tried(ctx context.Context, e *Execution, places []string, since time.Time)
 }
 
 // Placed is a Runner that knows which files and directories a skill with these

@@ -103,7 +103,7 @@ func (r *run) worked(ctx context.Context, runner Runner, k *Skill, e *Execution,
 		return
 	}
 	if places := placed.Places(k.Runner, e.Parameters); len(places) > 0 {
-		r.s.opt.Record.Worked(context.WithoutCancel(ctx), e, places, since)
+		r.s.opt.Record.Tried(context.WithoutCancel(ctx), e, places, since)
 	}
 }
 

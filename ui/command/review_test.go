@@ -12,6 +12,7 @@ import (
 	"swarmdeck/drivers/git/gittest"
 	driver "swarmdeck/drivers/tree"
 	"swarmdeck/engine"
+	"swarmdeck/engine/trace"
 	"swarmdeck/engine/tree"
 	"swarmdeck/expect"
 )
@@ -197,7 +198,7 @@ agents:
 }
 
 func TestTheSameFileIsToldAtOnce(t *testing.T) {
-	d := newDeck(t, func(_ *cell.Supervisor, opt *engine.Options) { opt.Changes = opt.Resources["files"].(engine.Changes) })
+	d := newDeck(t, func(_ *cell.Supervisor, opt *engine.Options) { opt.Changes = opt.Resources["files"].(trace.Changes) })
 	w := &walk{deck: d, used: map[string]bool{}}
 	repo := w.repository()
 	// bob writes a, and waits in his task after a tool call: nothing of his has ended.

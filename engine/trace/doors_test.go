@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"slices"
@@ -24,29 +24,35 @@ func TestAToolIsFoundInWhatAgentsSayOfTheirCalls(t *testing.T) {
 // TestOpenCallsOfOneToolAreTiedOldestFirst has three calls of a tool and one of another open
 // at once: each question of a door takes the oldest call of its tool, and takes it once.
 func TestOpenCallsOfOneToolAreTiedOldestFirst(t *testing.T) {
-	ties := &ties{run: &dag.Recording{}}
+	o := &run{rec: &dag.Recording{}}
 	open := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, c := range ties.calls {
-			got = append(got, c.id)
+		for _, c := range o.calls {
+			if c.text != "" {
+				got = append(got, c.id)
+			}
 		}
 		expect.Must(t, slices.Equal(got, want), "open are %q, want %q", got, want)
 	}
+	tells := func(id, tool string) {
+		o.calls = append(o.calls, call{id: id})
+		o.tells(&fleet.Event{CallID: id, Tool: tool})
+	}
 	for _, id := range []string{"a1", "a2", "b1", "a3"} {
-		ties.tells(&fleet.Event{CallID: id, Tool: map[byte]string{'a': "start_agent_task", 'b': "send_message"}[id[0]]})
+		tells(id, map[byte]string{'a': "start_agent_task", 'b': "send_message"}[id[0]])
 	}
 	open("a1", "a2", "b1", "a3")
-	ties.asks(judge.Action{CallID: "d1", Tool: "start_agent_task"})
+	o.asks(judge.Action{CallID: "d1", Tool: "start_agent_task"})
 	open("a2", "b1", "a3")
-	ties.asks(judge.Action{CallID: "d1", Tool: "start_agent_task"}) // the same door's second question
+	o.asks(judge.Action{CallID: "d1", Tool: "start_agent_task"}) // the same door's second question
 	open("a2", "b1", "a3")
-	ties.ends("a2")
-	ties.asks(judge.Action{CallID: "d2", Tool: "start_agent_task"})
+	o.ends("a2")
+	o.asks(judge.Action{CallID: "d2", Tool: "start_agent_task"})
 	open("b1")
-	ties.asks(judge.Action{CallID: "d3", Tool: "start_agent_task"}) // before its agent tells of it
+	o.asks(judge.Action{CallID: "d3", Tool: "start_agent_task"}) // before its agent tells of it
 	open("b1")
-	ties.tells(&fleet.Event{CallID: "a4", Tool: "start_agent_task"})
+	tells("a4", "start_agent_task")
 	open("b1")
-	expect.Is(t, len(ties.waiting), 0, "questions wait still")
+	expect.Is(t, len(o.doors.asked), 0, "questions wait still")
 }

@@ -1,4 +1,4 @@
-package engine
+package trace
 
 import (
 	"fmt"
@@ -8,15 +8,6 @@ import (
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/judge"
 )
-
-// policyBook writes the lives of policies into the record, each step in the
-// transaction that makes it. A policy's life is a run of its own, named
-// dag.PolicyRuns and the policy: each step is a tool call with its result, and
-// what it makes of the policy is a version of its node. Records from before may
-// have a run with the policy's bare id, which it goes on from.
-type policyBook struct{ dag *dag.DAG }
-
-var _ judge.Book = policyBook{}
 
 const (
 	// keeper is the agent in whose name the record tells of policies: a run is
@@ -28,26 +19,31 @@ const (
 	activeURI    = "resource://approval-policy/policy.json"
 )
 
-func (b policyBook) PolicyStated(tx *audit.Tx, p judge.Policy, step judge.PolicyStep) error {
+// PolicyStated implements judge.Book: it writes the lives of policies into the record,
+// each step in the transaction that makes it. A policy's life is a run of its own, named
+// dag.PolicyRuns and the policy: each step is a tool call with its result, and
+// what it makes of the policy is a version of its node. Records from before may
+// have a run with the policy's bare id, which it goes on from.
+func (r *Recorder) PolicyStated(tx *audit.Tx, p judge.Policy, step judge.PolicyStep) error {
 	l := &policyLife{tx: tx, p: p}
-	if err := b.find(l); err != nil {
+	if err := l.find(r.DAG); err != nil {
 		return err
 	}
 	if err := l.tell(step); err != nil {
 		return err
 	}
-	if _, err := b.dag.ObserveIn(tx, l.events...); err != nil {
+	if _, err := r.DAG.ObserveIn(tx, l.events...); err != nil {
 		return err
 	}
-	return b.dag.NotifyIn(tx, l.notices()...)
+	return r.DAG.NotifyIn(tx, l.notices()...)
 }
 
 // find looks for the run that a step belongs to. A record from elsewhere may
 // have brought another agent's run with such an id: then the next is taken.
-func (b policyBook) find(l *policyLife) error {
+func (l *policyLife) find(d *dag.DAG) error {
 	l.run = dag.PolicyRuns + l.p.PolicyID
 	for n := 2; ; n++ {
-		run, err := b.dag.RunIn(l.tx, l.run)
+		run, err := d.RunIn(l.tx, l.run)
 		if err != nil {
 			return err
 		}
@@ -59,7 +55,7 @@ func (b policyBook) find(l *policyLife) error {
 		}
 		l.run = fmt.Sprintf("%s%s~%d", dag.PolicyRuns, l.p.PolicyID, n)
 	}
-	old, err := b.dag.RunIn(l.tx, l.p.PolicyID)
+	old, err := d.RunIn(l.tx, l.p.PolicyID)
 	if err == nil && old.AgentID == keeper {
 		l.old = old.Head
 	}
