@@ -1,8 +1,12 @@
 package keeper
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"time"
 
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/fleet"
 )
 
@@ -12,8 +16,8 @@ import (
 func Overhear(now func() *Turn, late func(fleet.Event)) func(asked fleet.Event) (answered func(fleet.Event)) {
 	return func(asked fleet.Event) func(fleet.Event) {
 		t := now()
-		if t != nil {
-			t.calls.settle(t.Asking, asked.Model)
+		if t != nil && answersCalls(asked.Model) {
+			t.settle()
 		}
 		if t != nil && !t.Speak(func() { t.Pass(asked) }) {
 			t = nil
@@ -33,6 +37,32 @@ func Overhear(now func() *Turn, late func(fleet.Event)) func(asked fleet.Event) 
 			}
 		}
 	}
+}
+
+// resultPatience is how long a request to a model waits for the end of the calls whose
+// results it holds: an agent tells of a call's end on one way and gives the result to its
+// model on another, often before the first has arrived. The record would have a model
+// know what has not happened yet.
+const resultPatience = 500 * time.Millisecond
+
+// settle waits until no call is open. In vain it does so once in a turn.
+func (t *Turn) settle() {
+	if t.Prompt.Settle == nil || t.unheard.Load() {
+		return
+	}
+	ctx, stop := context.WithTimeout(t.Asking, resultPatience)
+	defer stop()
+	_ = t.Prompt.Settle(ctx)
+	t.unheard.Store(ctx.Err() != nil)
+}
+
+// answersCalls reports whether the newest message holds results of calls.
+func answersCalls(c *fleet.ModelCall) bool {
+	if c == nil || len(c.Messages) == 0 {
+		return false
+	}
+	m := &c.Messages[len(c.Messages)-1]
+	return m.Role == dag.RoleTool || slices.ContainsFunc(m.Content, func(p dag.ContentPart) bool { return p.Type == "tool_result" })
 }
 
 // usage is what an answer took. That it names a model tells it from what the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"swarmdeck/drivers/pipe"
@@ -45,7 +46,7 @@ type Turn struct {
 	tail     pipe.Tail[fleet.Event]
 	spent    spending
 
-	calls calls
+	unheard atomic.Bool // the agent does not tell of the end of its calls
 
 	mu     sync.Mutex
 	how    Ending
@@ -59,7 +60,6 @@ func (t *Turn) Base() *Turn { return t }
 func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
 	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{}), tail: pipe.Tail[fleet.Event]{Most: MaxPromptTail, Bytes: maxTailSize}}
 	t.Stop, t.Gone = t.stop, t.gone
-	t.Prompt.Emit = t.calls.heed(p.Emit)
 	t.Context, t.Cancel = context.WithCancel(ctx)
 	t.Asking, t.drop = context.WithCancel(t.Context)
 	return t

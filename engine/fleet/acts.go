@@ -2,6 +2,8 @@ package fleet
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -12,19 +14,29 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// acts follows what a run does, and writes what has changed of it.
+// acts follows what a run does, each of its calls from the beginning to the end, and
+// writes what has changed of it.
 type acts struct {
 	r *run
 
+	closes core.Condition // changes when a call is closed; taken before mu
+
 	mu    sync.Mutex
 	head  Activity
-	calls map[string]*Call // by id, the newest keptCalls
+	calls map[string]*known // by id: those that are open, and the newest keptCalls
 	order [keptCalls]string
 	dirty map[int]Call // by slot
 	diffs map[int]Diff // by slot
 	spent budget.Usage // that is not on the agent's record yet
 	owed  budget.Usage // of it, what the budgets do not know yet
 	stale bool         // the head has changed
+}
+
+// known is what is known of a call; it has no number until it is told of.
+type known struct {
+	Call
+	open     bool    // it waits for its answer or result: no other has its id
+	unwanted *string // why, once its agent says so
 }
 
 // did is what has changed of a run's activity.
@@ -51,7 +63,7 @@ func (a *acts) take(e *Event) (begins bool) {
 	case "tool_call":
 		begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
 	case "tool_result":
-		if e.Tool != "" && a.calls[core.ClipTo(e.CallID, maxCall)] == nil { // nothing was heard of it before
+		if e.Tool != "" && a.find(e.CallID) == nil { // nothing was heard of it before
 			begins = a.begin(e, now, Call{State: CallRunning, Title: oneLine(e.Text, maxIntent)})
 		}
 		state := CallFailed
@@ -88,41 +100,145 @@ func steps(e *Event) []Step {
 	return out
 }
 
+// find is what is known of a call, nil for nothing; mu is held.
+func (a *acts) find(call string) *known { return a.calls[core.ClipTo(call, maxCall)] }
+
+// reserve takes an id for a call that is about to ask: that of an open one which has not
+// asked is of the same call, that of one which is over may be used again.
+func (a *acts) reserve(call string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.calls[call]
+	switch {
+	case k != nil && k.open && k.Asked:
+		return core.Invalid("call_id", call, "an id that this run has not used for another open call")
+	case len(a.calls) >= maxCalls:
+		return core.Errorf(core.InvalidInput, "%d tool calls have no result yet", maxCalls)
+	case k == nil || k.Number > 0 && !k.open:
+		k = &known{}
+		a.calls[call] = k
+	}
+	k.open, k.Asked = true, true
+	return nil
+}
+
+// alias is what a call that is refused unseen goes by until it is answered: an
+// id that no open call has.
+func (a *acts) alias(call string) string {
+	if call = core.ClipTo(call, maxCall); call == "" || !core.Printable(call) {
+		call = "call"
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for n := 2; ; n++ {
+		id := fmt.Sprintf("%s#%d", call, n)
+		if k := a.calls[id]; k == nil || !k.open {
+			a.calls[id] = &known{open: true}
+			return id
+		}
+	}
+}
+
 // begin adds a call, or takes it that one that is known asks now; mu is held.
 func (a *acts) begin(e *Event, now time.Time, c Call) bool {
 	c.CallID, c.Tool, c.Began = core.ClipTo(e.CallID, maxCall), oneLine(e.Tool, maxCall), now
-	if old := a.calls[c.CallID]; old != nil {
+	k := a.calls[c.CallID]
+	if k != nil && k.Number > 0 {
+		old := k.Call
 		c.Number, c.Began, c.Asked, c.Title = old.Number, old.Began, c.Asked || old.Asked, cmp.Or(c.Title, old.Title)
 		if !old.Ended.IsZero() { // word of it comes late
 			c.State, c.Ended, c.Error = old.State, old.Ended, old.Error
 		}
-		*old = c
-		a.dirty[c.Number%keptCalls] = c
+		k.Call = c
+		a.show(c)
 		return false
+	}
+	if k == nil {
+		k = &known{}
+		a.calls[c.CallID] = k
 	}
 	a.head.Made++
 	c.Number = a.head.Made
 	slot := c.Number % keptCalls
-	delete(a.calls, a.order[slot])
+	if old := a.calls[a.order[slot]]; old != nil && a.gone(old) {
+		delete(a.calls, a.order[slot])
+	}
 	a.order[slot] = c.CallID
-	a.calls[c.CallID] = &c
-	a.dirty[slot] = c
+	k.Call, k.open = c, true
+	a.show(c)
 	return true
 }
 
-// heard says whether a call is known.
-func (a *acts) heard(call string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.calls[core.ClipTo(call, maxCall)] != nil
+// gone reports a call that is no longer shown, and of which nobody waits for more; mu is
+// held.
+func (a *acts) gone(k *known) bool {
+	return (!k.open || !k.Asked) && (k.Number == 0 || a.head.Made-k.Number >= keptCalls)
 }
 
-// asked says whether a call is known to have asked.
-func (a *acts) asked(call string) bool {
+// show has a call written, unless newer ones are shown in its place; mu is held.
+func (a *acts) show(c Call) {
+	if a.head.Made-c.Number < keptCalls {
+		a.dirty[c.Number%keptCalls] = c
+	}
+}
+
+// close ends the wait for a call, whose id is free again, and says what was known of it.
+func (a *acts) close(call string) (was known) {
+	call = core.ClipTo(call, maxCall)
+	a.closes.Change(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		k := a.calls[call]
+		if k == nil {
+			return
+		}
+		was = *k
+		if k.open, k.unwanted = false, nil; a.gone(k) {
+			delete(a.calls, call)
+		}
+	})
+	return was
+}
+
+// settle waits until no call is open.
+func (a *acts) settle(ctx context.Context) error {
+	return a.closes.Until(ctx, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, k := range a.calls {
+			if k.open {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// unwant remembers that a call is no longer wanted: one that is open, or that is asked
+// about at this moment and was not heard of before.
+func (a *acts) unwant(call, why string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	c := a.calls[core.ClipTo(call, maxCall)]
-	return c != nil && c.Asked
+	k := a.find(call)
+	if k != nil && k.Number > 0 && !k.open || k == nil && len(a.calls) >= maxCalls {
+		return false
+	}
+	if k == nil {
+		k = &known{}
+		a.calls[core.ClipTo(call, maxCall)] = k
+	}
+	k.unwanted = &why
+	return true
+}
+
+// unwanted is why a call is no longer wanted, nil for one that is.
+func (a *acts) unwanted(call string) *string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if k := a.find(call); k != nil {
+		return k.unwanted
+	}
+	return nil
 }
 
 // answered notes the judge's word on a call.
@@ -139,15 +255,15 @@ func (a *acts) answered(call, decision, reason string) {
 
 // move brings a call into another state; mu is held.
 func (a *acts) move(call string, state CallState, reason string, now time.Time) {
-	c := a.calls[core.ClipTo(call, maxCall)]
-	if c == nil || c.State == CallDenied { // what the agent says of it comes after our no
+	c := a.find(call)
+	if c == nil || c.Number == 0 || c.State == CallDenied { // what the agent says of it comes after our no
 		return
 	}
 	c.State, c.Error = state, oneLine(reason, maxIntent)
 	if state != CallRunning && state != CallAsked {
 		c.Ended = now
 	}
-	a.dirty[c.Number%keptCalls] = *c
+	a.show(c.Call)
 }
 
 // used adds what the run has spent; owed says that the budgets do not know of it.
@@ -276,7 +392,7 @@ func (a *acts) running() (all []Call) {
 	defer a.mu.Unlock()
 	for _, c := range a.calls {
 		if c.State == CallRunning && c.Ended.IsZero() {
-			all = append(all, *c)
+			all = append(all, c.Call)
 		}
 	}
 	core.Sort(all, func(x, y Call) int { return cmp.Compare(y.Number, x.Number) })

@@ -132,9 +132,10 @@ func toolName(e Event) string {
 // toolResult keeps what came of a call. A call that was never asked about is
 // shown as such: the agent did it past the gate, or invented it.
 func (r *run) toolResult(ctx context.Context, e Event) error {
-	tool, asked := r.closed(e.CallID)
+	was := r.acts.close(e.CallID)
+	tool, asked := was.Tool, was.open && was.Asked
 	id, status := core.ClipTo(e.CallID, maxCall), core.ClipTo(e.Status, maxCall)
-	if !asked && r.acts.asked(e.CallID) { // it was denied, or has its result
+	if was.Asked && !was.open { // it was denied, or has its result
 		r.log.add("DEBUG", fmt.Sprintf("call %s: %s, after its end", id, status), "tool")
 		return r.log.failed()
 	}

@@ -27,7 +27,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 	ask, refusal := r.question(&e)
 	id := e.CallID
 	if refusal != nil {
-		e.CallID = r.alias(id, e.Tool)
+		e.CallID = r.acts.alias(id)
 	}
 	r.follow(ctx, &e)
 	var answer ToolAnswer
@@ -48,7 +48,7 @@ func (r *run) tool(ctx context.Context, e Event) (ToolAnswer, error) {
 		r.seen.Answered(ctx, e, answer)
 	}
 	if answer.Decision != approve { // its id is free again, now that all know
-		r.closed(e.CallID)
+		r.acts.close(e.CallID)
 	}
 	return answer, err
 }
@@ -170,18 +170,8 @@ func (r *run) question(e *Event) (judge.Ask, error) {
 	if !slices.Contains([]judge.Risk{"", judge.Low, judge.Medium, judge.High, judge.Critical}, risk) {
 		risk = judge.High // an unknown word is no reason to trust
 	}
-	r.mu.Lock()
-	_, twice := r.calls[e.CallID]
-	full := len(r.calls) >= maxCalls
-	if !twice && !full {
-		r.calls[e.CallID] = e.Tool
-	}
-	r.mu.Unlock()
-	if twice {
-		return judge.Ask{}, core.Invalid("call_id", e.CallID, "an id that this run has not used for another open call")
-	}
-	if full {
-		return judge.Ask{}, core.Errorf(core.InvalidInput, "%d tool calls have no result yet", maxCalls)
+	if err := r.acts.reserve(e.CallID); err != nil {
+		return judge.Ask{}, err
 	}
 	t, a := &r.job.Task, r.m.rec.Load()
 	return judge.Ask{
@@ -210,24 +200,7 @@ func (r *run) contained(a *Agent, e *Event) judge.Containment {
 	}
 }
 
-// alias is what a call that is refused unseen goes by until it is answered: an
-// id that no open call has.
-func (r *run) alias(id, tool string) string {
-	if id = core.ClipTo(id, maxCall); id == "" || !core.Printable(id) {
-		id = "call"
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for n := 2; ; n++ {
-		a := fmt.Sprintf("%s#%d", id, n)
-		if _, open := r.calls[a]; !open {
-			r.calls[a] = tool
-			return a
-		}
-	}
-}
-
-// maxCalls bounds the open calls of one run.
+// maxCalls bounds the calls of one run that are remembered.
 const maxCalls = 10_000
 
 // Settle implements judge.Settler: the agent no longer waits.

@@ -45,7 +45,7 @@ func (f *roster) listener(a *judge.Approval) Listener {
 // replied takes what an agent says to a question about one of its calls, or that it no
 // longer wants the call.
 func (r *run) replied(ctx context.Context, e *Event) error {
-	if e.Type == "withdraw" && r.unask(e.CallID, e.Text) {
+	if e.Type == "withdraw" && r.acts.unwant(e.CallID, e.Text) {
 		r.log.add("INFO", "withdraws call "+e.CallID+": "+e.Text, "tool")
 		if a := r.waiting(e.CallID); a != nil {
 			r.recall(ctx, e.CallID, a.ApprovalID)
@@ -67,29 +67,14 @@ func (r *run) waiting(call string) *judge.Approval {
 	return r.f.opt.Judge.OfCall(r.m.tenant, r.job.Task.TaskID, call)
 }
 
-// unask remembers that a call is no longer wanted: one that is open, or that is asked
-// about at this moment and was not heard of before.
-func (r *run) unask(call, why string) bool {
-	heard := r.acts.heard(call)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, open := r.calls[call]; !open && heard || len(r.unasked) == maxCalls {
-		return false
-	}
-	r.unasked[call] = why
-	return true
-}
-
 // recall takes an approval back whose call is no longer wanted. Whoever opened it and
 // whoever withdraws the call both do, as either may be first.
 func (r *run) recall(ctx context.Context, call, approval string) {
-	r.mu.Lock()
-	why, unasked := r.unasked[call]
-	r.mu.Unlock()
-	if !unasked {
+	why := r.acts.unwanted(call)
+	if why == nil {
 		return
 	}
-	_, err := r.f.opt.Judge.Recall(ctx, r.m.speaker(), approval, why)
+	_, err := r.f.opt.Judge.Recall(ctx, r.m.speaker(), approval, *why)
 	r.inVain("withdraw", call, err)
 }
 
@@ -99,14 +84,4 @@ func (r *run) inVain(what, call string, err error) {
 	if err != nil {
 		r.log.add("WARN", what+" about call "+call+": "+err.Error(), "tool")
 	}
-}
-
-// closed forgets a call, and says which tool it was of.
-func (r *run) closed(call string) (tool string, asked bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	tool, asked = r.calls[call]
-	delete(r.calls, call)
-	delete(r.unasked, call)
-	return tool, asked
 }

@@ -121,11 +121,11 @@ func (p prompts) Start(ctx context.Context, job swarm.Job) (swarm.Work, error) {
 		return nil, core.Missing("agent", in.Agent)
 	}
 	r := &run{
-		f: p.f, m: m, job: job, in: in, calls: map[string]string{}, unasked: map[string]string{},
+		f: p.f, m: m, job: job, in: in,
 		stop: make(chan struct{}), done: make(chan struct{}), progress: newProgress(p.f.opt.Stuck),
 	}
 	r.log = &transcript{r: r}
-	r.acts = &acts{r: r, calls: map[string]*Call{}, dirty: map[int]Call{}, diffs: map[int]Diff{}, head: Activity{TaskID: job.Task.TaskID}}
+	r.acts = &acts{r: r, calls: map[string]*known{}, dirty: map[int]Call{}, diffs: map[int]Diff{}, head: Activity{TaskID: job.Task.TaskID}}
 	r.take()
 	go r.work(ctx)
 	return r, nil

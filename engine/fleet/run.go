@@ -51,8 +51,6 @@ type run struct {
 	how     ending
 	reason  string
 	denials []string
-	calls   map[string]string // call id → tool, of those that were asked about and are open
-	unasked map[string]string // call id → why it is no longer wanted
 }
 
 var _ swarm.Work = (*run)(nil)
@@ -153,7 +151,7 @@ func (r *run) attempt(ctx context.Context) (out task.Outcome, err error) {
 	var said task.Outcome
 	said, err = h.Prompt(ctx, Prompt{
 		TaskID: r.job.Task.TaskID, Attempt: r.job.Task.Attempt, Message: r.message(), URI: r.in.URI, Traceparent: r.job.Task.Traceparent(),
-		Past: r.past(), Emit: r.emit, Beat: r.beat, Next: r.next,
+		Past: r.past(), Emit: r.emit, Settle: r.acts.settle, Beat: r.beat, Next: r.next,
 	})
 	if err == nil {
 		out = said

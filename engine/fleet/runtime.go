@@ -171,7 +171,9 @@ type Prompt struct {
 	// Emit takes each event in order; for a tool_request it blocks until the
 	// judge has answered or ctx ended.
 	Emit func(ctx context.Context, e Event) (ToolAnswer, error)
-	Beat func()
+	// Settle waits until none of the calls that were emitted is open; it may be nil.
+	Settle func(ctx context.Context) error
+	Beat   func()
 	// Next takes what the agent is to be told before the task is over; nil for
 	// nothing more. It is for agents that hear between their turns, and may be nil.
 	Next func(ctx context.Context) (*Message, error)

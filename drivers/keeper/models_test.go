@@ -27,9 +27,18 @@ func TestAModelIsToldOfACallOnlyAfterItsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told []string
+				settled := make(chan struct{})
 				turn := NewTurn(t.Context(), fleet.Prompt{Emit: func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
-					told = append(told, e.Type)
+					if told = append(told, e.Type); e.Type == "tool_result" {
+						close(settled)
+					}
 					return fleet.ToolAnswer{}, nil
+				}, Settle: func(ctx context.Context) error {
+					select {
+					case <-settled:
+					case <-ctx.Done():
+					}
+					return ctx.Err()
 				}, Beat: func() {}})
 				listen := Overhear(func() *Turn { return turn }, nil)
 				turn.Speak(func() { turn.Pass(fleet.Event{Type: "tool_call", CallID: "1"}) })
