@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/resource"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/swarm"
@@ -27,11 +26,7 @@ func (f forkable) Agent(ctx context.Context, tenant, name string) (resource.Agen
 	}
 	out := resource.Agent{
 		Name: a.Name, Dir: a.Dir, Elsewhere: a.Elsewhere(), Running: a.PID != 0 || a.TaskID != "",
-		CreatedAt: a.CreatedAt, Alone: alone(a.Options),
-	}
-	if a.Forked != nil {
-		o := originOf(a.Forked)
-		out.Forked = &o
+		CreatedAt: a.CreatedAt, Alone: alone(a.Options), Forked: a.Forked,
 	}
 	if out.Dir == "" || out.Elsewhere {
 		return out, nil
@@ -53,13 +48,6 @@ func alone(options core.Raw) bool {
 	return core.DecodeStored(options, &o) == nil && o.Fresh
 }
 
-func originOf(o *fleet.Origin) resource.Origin {
-	return resource.Origin{
-		AgentID: o.AgentID, Branch: o.Branch, EventID: o.EventID, Kind: dag.Kind(o.Kind), Continued: o.Continued,
-		Intent: o.Intent, Since: o.Since, Alone: o.Alone, Notes: o.Notes,
-	}
-}
-
 // create is what the agent of a fork is made of: as the one that is forked, in
 // a directory of its own.
 func (f forkable) create(ctx context.Context, tenant string, m resource.Made) (fleet.Create, error) {
@@ -72,11 +60,7 @@ func (f forkable) create(ctx context.Context, tenant string, m resource.Made) (f
 	}
 	c := fleet.Create{
 		Name: m.Name, Project: a.Project, Role: a.Role, Runtime: a.Runtime, Command: a.Command, Env: a.Env, Dir: a.Dir,
-		Options: a.Options, Profile: a.Profile, Session: a.SessionID, Prompt: a.Prompt, Tools: a.Tools,
-		Forked: &fleet.Origin{
-			AgentID: m.Origin.AgentID, Branch: m.Origin.Branch, EventID: m.Origin.EventID, Kind: string(m.Origin.Kind),
-			Continued: m.Origin.Continued, Intent: m.Origin.Intent, Since: m.Origin.Since, Alone: m.Origin.Alone, Notes: m.Origin.Notes,
-		},
+		Options: a.Options, Profile: a.Profile, Session: a.SessionID, Prompt: a.Prompt, Tools: a.Tools, Forked: &m.Origin,
 	}
 	if m.Dir != "" {
 		c.Dir = m.Dir
@@ -133,5 +117,5 @@ func (f forkable) Assign(ctx context.Context, by core.Caller, name, text, key st
 
 // past is what the fleet tells a fork before its first prompt.
 func (e *Engine) past(ctx context.Context, a fleet.Agent) (string, error) {
-	return e.Resources.Past(ctx, a.TenantID, originOf(a.Forked), a.Dir)
+	return e.Resources.Past(ctx, a.TenantID, *a.Forked, a.Dir)
 }

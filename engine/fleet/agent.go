@@ -18,6 +18,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/dag"
 	"swarmdeck/engine/record"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
@@ -148,7 +149,7 @@ type Origin struct {
 	AgentID   string    `json:"agent_id"`
 	Branch    string    `json:"branch"`    // the fork's own
 	EventID   string    `json:"event_id"`  // of the record of that agent: it goes on from there
-	Kind      string    `json:"kind"`      // of that event
+	Kind      dag.Kind  `json:"kind"`      // of that event
 	Continued string    `json:"continued"` // "record": what was said until then was told from the record
 	Intent    string    `json:"intent_id"`
 	Since     time.Time `json:"since,omitzero"` // what is older was said by another agent of that name

@@ -69,33 +69,37 @@ func (r *Resources) Attach(ctx context.Context, by core.Caller, a Attachment) (V
 // attach records it, unless it is so already.
 func (r *Resources) attach(ctx context.Context, by core.Caller, agent string, res dag.Resource, h Hold) (k kept, err error) {
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		events, now, err := r.attaching(tx, agent, res, h)
-		if err != nil {
-			return err
-		}
-		k = now
-		_, err = r.opt.DAG.EmitIn(tx, events...)
+		k, err = r.attaching(tx, agent, res, h)
 		return err
 	})
 	return k, explain("attach a resource", err)
 }
 
-// attaching notes that an agent has a resource, and makes the event of it; none
-// when that is so already.
-func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Hold) ([]dag.Event, kept, error) {
+// tell records an event.
+func (r *Resources) tell(tx *audit.Tx, h dag.Head, b dag.Body) error {
+	h.TS = dag.At(tx.Now())
+	e, err := dag.NewEvent(h, b)
+	if err == nil {
+		_, err = r.opt.DAG.EmitIn(tx, e)
+	}
+	return err
+}
+
+// attaching records that an agent has a resource, unless that is so already.
+func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Hold) (kept, error) {
 	known, err := keptIn(tx, res.ID)
 	if err != nil {
-		return nil, kept{}, err
+		return kept{}, err
 	}
 	k := kept{Resource: res, Place: r.opt.Place}
 	if known != nil {
 		k = *known
 	}
 	if was, has := k.Holders[agent]; has && was.Mode == h.Mode && was.Mount == h.Mount {
-		return nil, k, nil
+		return k, nil
 	}
 	h.Since = dag.At(tx.Now())
-	head := dag.Head{TS: h.Since, AgentID: agent}
+	head := dag.Head{AgentID: agent}
 	if known == nil { // it is the first one's
 		k.Resource.Scope = &dag.Scope{AgentID: agent}
 		head.Nodes = append(head.Nodes, dag.NewNode(&k.Resource))
@@ -105,10 +109,9 @@ func (r *Resources) attaching(tx *audit.Tx, agent string, res dag.Resource, h Ho
 		}
 	}
 	if err := hold(tx, &k, agent, &h); err != nil {
-		return nil, k, err
+		return k, err
 	}
-	e, err := dag.NewEvent(head, &dag.ResourceAttached{ResourceRef: res.ID, Mode: h.Mode, Mount: h.Mount})
-	return []dag.Event{e}, k, err
+	return k, r.tell(tx, head, &dag.ResourceAttached{ResourceRef: res.ID, Mode: h.Mode, Mount: h.Mount})
 }
 
 // Detach records that an agent has a resource no longer. What is kept of it
@@ -118,13 +121,8 @@ func (r *Resources) Detach(ctx context.Context, by core.Caller, agent, id string
 		return View{}, err
 	}
 	var k kept
-	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		e, now, err := r.detaching(tx, agent, id)
-		if err != nil {
-			return err
-		}
-		k = now
-		_, err = r.opt.DAG.EmitIn(tx, e)
+	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) (err error) {
+		k, err = r.detaching(tx, agent, id)
 		return err
 	})
 	if err != nil {
@@ -135,44 +133,36 @@ func (r *Resources) Detach(ctx context.Context, by core.Caller, agent, id string
 
 // Left detaches what an agent has that is deleted.
 func (r *Resources) Left(tx *audit.Tx, agent string) error {
-	all, err := heldIn(tx, agent)
-	if err != nil {
-		return err
-	}
-	events := make([]dag.Event, len(all))
-	for i, k := range all {
-		if events[i], _, err = r.detaching(tx, agent, k.Resource.ID); err != nil {
-			return err
-		}
-	}
-	if len(events) == 0 {
-		return nil
-	}
 	by := tx.By // an agent that deletes another can't speak for it
 	tx.By = core.Self(tx.Tenant(), "resources")
 	defer func() { tx.By = by }()
-	_, err = r.opt.DAG.EmitIn(tx, events...)
+	all, err := heldIn(tx, agent)
+	for _, k := range all {
+		if err == nil {
+			_, err = r.detaching(tx, agent, k.Resource.ID)
+		}
+	}
 	return err
 }
 
-func (r *Resources) detaching(tx *audit.Tx, agent, id string) (e dag.Event, k kept, err error) {
+// detaching records that an agent has a resource no longer.
+func (r *Resources) detaching(tx *audit.Tx, agent, id string) (k kept, err error) {
 	known, err := keptIn(tx, id)
 	if err == nil && known == nil {
 		err = core.Missing("resource", id).With("field", "resource")
 	}
 	if err != nil {
-		return e, k, err
+		return k, err
 	}
 	if _, has := known.Holders[agent]; !has {
 		allowed := strings.Join(slices.Sorted(maps.Keys(known.Holders)), ", ")
-		return e, k, core.Invalid("agent", agent, "an agent that has "+id+": "+cmp.Or(allowed, "none has"))
+		return k, core.Invalid("agent", agent, "an agent that has "+id+": "+cmp.Or(allowed, "none has"))
 	}
 	k = *known
 	if err := hold(tx, &k, agent, nil); err != nil {
-		return e, k, err
+		return k, err
 	}
-	e, err = dag.NewEvent(dag.Head{TS: dag.At(tx.Now()), AgentID: agent}, &dag.ResourceDetached{ResourceRef: id})
-	return e, k, err
+	return k, r.tell(tx, dag.Head{AgentID: agent}, &dag.ResourceDetached{ResourceRef: id})
 }
 
 // Probe looks whether a resource is there, and records what it found.
@@ -196,15 +186,10 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 		return View{}, explain("probe "+id, err)
 	}
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		e, err := dag.NewEvent(dag.Head{TS: dag.At(tx.Now())}, &dag.LivenessProbe{ResourceRef: id, Status: found})
-		if err == nil {
-			err = log(tx, "probed", id, map[string]any{"status": found})
-		}
-		if err != nil {
+		if err := log(tx, "probed", id, map[string]any{"status": found}); err != nil {
 			return err
 		}
-		_, err = r.opt.DAG.EmitIn(tx, e)
-		return err
+		return r.tell(tx, dag.Head{}, &dag.LivenessProbe{ResourceRef: id, Status: found})
 	})
 	if err != nil {
 		return View{}, explain("record a probe", err)

@@ -7,6 +7,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/record"
 )
 
@@ -99,7 +100,7 @@ type forkPart struct {
 
 // steps are the effects of a fork before the agent is made.
 func (p *Proposal) steps() (steps []control.Step, a forkArgs) {
-	a = forkArgs{FromBranch: p.FromBranch, Task: p.Task, Parts: []forkPart{}, Edited: p.Edited, Made: Made{Name: p.Name, Dir: p.Dir, Origin: Origin{
+	a = forkArgs{FromBranch: p.FromBranch, Task: p.Task, Parts: []forkPart{}, Edited: p.Edited, Made: Made{Name: p.Name, Dir: p.Dir, Origin: fleet.Origin{
 		AgentID: p.AgentID, Branch: p.ToBranch, EventID: p.AtEvent, Kind: p.Kind, Continued: FromRecord,
 		Since: p.source.CreatedAt, Alone: p.source.Alone,
 	}}}
@@ -154,11 +155,7 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 		if _, done, err := forks.Get(tx, record.Key(j.IntentID)); err != nil || done {
 			return err
 		}
-		events, err := e.events(tx, j, a, plan, made)
-		if err != nil {
-			return err
-		}
-		if _, err := e.r.opt.DAG.EmitIn(tx, events...); err != nil {
+		if err := e.tell(tx, j, a, plan, made); err != nil {
 			return err
 		}
 		return forks.Put(tx, record.Key(j.IntentID), a.Made.Name)
@@ -216,26 +213,24 @@ func (e forking) plan(ctx context.Context, j control.Job, a forkArgs) (plan []da
 	return plan, made, nil
 }
 
-// events tell of the fork and of who has what from now on, which is noted too.
-func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.VolumePlan, made map[string]dag.Resource) ([]dag.Event, error) {
+// tell records the fork, and who has what from now on.
+func (e forking) tell(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.VolumePlan, made map[string]dag.Resource) error {
 	origin := a.Made.Origin
-	forked, err := dag.NewEvent(dag.Head{
-		TS: dag.At(tx.Now()), AgentID: origin.AgentID, Parent: &dag.EventRef{EventID: origin.EventID},
+	err := e.r.tell(tx, dag.Head{
+		AgentID: origin.AgentID, Parent: &dag.EventRef{EventID: origin.EventID},
 		Nodes: []dag.Node{dag.NewNode(&dag.Subagent{
 			ID: a.Made.Name, ParentAgentID: origin.AgentID,
 			Constraints: core.MustEncode(map[string]string{"branch": origin.Branch, "continued": origin.Continued, "intent_id": j.IntentID, "since": dag.At(origin.Since).String()}),
 		})},
 	}, &dag.AgentForked{FromBranch: a.FromBranch, ToBranch: origin.Branch, AtEvent: dag.EventRef{EventID: origin.EventID}, VolumePlan: plan})
-	if err != nil {
-		return nil, err
-	}
-	events := []dag.Event{forked}
-	if a.Edited != nil {
-		told, err := a.Edited.Events(dag.Head{TS: dag.At(tx.Now()), RunID: dag.EditRun(j.IntentID), AgentID: a.Made.Name})
-		if err != nil {
-			return nil, err
+	if err == nil && a.Edited != nil {
+		var told []dag.Event
+		if told, err = a.Edited.Events(dag.Head{TS: dag.At(tx.Now()), RunID: dag.EditRun(j.IntentID), AgentID: a.Made.Name}); err == nil {
+			_, err = e.r.opt.DAG.EmitIn(tx, told...)
 		}
-		events = append(events, told...)
+	}
+	if err != nil {
+		return err
 	}
 	for _, p := range a.Parts {
 		part := Part{Choice: p.Choice}
@@ -243,7 +238,7 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		if part.has(origin.Branch) {
 			k, err := keptIn(tx, p.Resource)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if k != nil {
 				res, has = k.Resource, true
@@ -251,25 +246,21 @@ func (e forking) events(tx *audit.Tx, j control.Job, a forkArgs, plan []dag.Volu
 		}
 		if part.lost(origin.Branch) {
 			if k, err := keptIn(tx, p.Resource); err != nil {
-				return nil, err
+				return err
 			} else if k != nil && k.Holders[origin.AgentID].Mode != "" {
 				if err := lost.Put(tx, record.Text(j.IntentID).Last(p.Resource), k.Holders[origin.AgentID]); err != nil {
-					return nil, err
+					return err
 				}
-				e, _, err := e.r.detaching(tx, origin.AgentID, p.Resource)
-				if err != nil {
-					return nil, err
+				if _, err := e.r.detaching(tx, origin.AgentID, p.Resource); err != nil {
+					return err
 				}
-				events = append(events, e)
 			}
 		}
 		if has {
-			more, _, err := e.r.attaching(tx, a.Made.Name, res, Hold{Mode: p.Mode, Mount: p.Mount})
-			if err != nil {
-				return nil, err
+			if _, err := e.r.attaching(tx, a.Made.Name, res, Hold{Mode: p.Mode, Mount: p.Mount}); err != nil {
+				return err
 			}
-			events = append(events, more...)
 		}
 	}
-	return events, nil
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/fleet"
 )
 
 // makeEmpty makes an empty directory for a fork, which may be there already.
@@ -23,7 +24,7 @@ func makeEmpty(dir string) error {
 
 // Past is what a fork is told of before its first prompt: the conversation that
 // it goes on from, as the record has it. dir is where it works.
-func (r *Resources) Past(ctx context.Context, tenant string, o Origin, dir string) (string, error) {
+func (r *Resources) Past(ctx context.Context, tenant string, o fleet.Origin, dir string) (string, error) {
 	edited, err := r.opt.DAG.EditOf(ctx, tenant, o.Intent)
 	if err != nil {
 		return "", err

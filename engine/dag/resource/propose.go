@@ -13,6 +13,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
+	"swarmdeck/engine/fleet"
 )
 
 // GoOn is what a fork from the midst of a run is told, unless somebody says
@@ -164,7 +165,7 @@ func (r *Resources) names(ctx context.Context, tenant string, q ForkRequest, p *
 	if err != nil && !errors.Is(err, core.Kind(core.NotFound)) {
 		return err
 	}
-	return r.opt.Agents.Check(ctx, tenant, Made{Name: p.Name, Origin: Origin{AgentID: q.AgentID, Branch: p.ToBranch}})
+	return r.opt.Agents.Check(ctx, tenant, Made{Name: p.Name, Origin: fleet.Origin{AgentID: q.AgentID, Branch: p.ToBranch}})
 }
 
 // parts are the resources that the agent had at the event, and the directory it

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/place"
 )
 
@@ -53,21 +54,8 @@ type Agent struct {
 	Elsewhere bool   // it works on another machine
 	Running   bool   // a process of it is running
 	CreatedAt time.Time
-	Alone     bool    // each of its tasks is a conversation of its own
-	Forked    *Origin // nil for one that is no fork
-}
-
-// Origin is where a fork comes from. It is part of the fork's record.
-type Origin struct {
-	AgentID   string    `json:"agent_id"`
-	Branch    string    `json:"branch"` // the fork's own
-	EventID   string    `json:"event_id"`
-	Kind      dag.Kind  `json:"kind"`      // of that event
-	Continued string    `json:"continued"` // "record": how the conversation goes on
-	Intent    string    `json:"intent_id"`
-	Since     time.Time `json:"since,omitzero"` // what is older was said by another agent of that name
-	Alone     bool      `json:"alone,omitzero"` // only that event's run is its past
-	Notes     []string  `json:"notes,omitempty"`
+	Alone     bool          // each of its tasks is a conversation of its own
+	Forked    *fleet.Origin // nil for one that is no fork
 }
 
 // FromRecord is how every conversation goes on.
@@ -77,7 +65,7 @@ const FromRecord = "record"
 type Made struct {
 	Name   string
 	Dir    string
-	Origin Origin
+	Origin fleet.Origin
 }
 
 // Resources looks after the resources of every tenant. Its methods may be

@@ -60,17 +60,12 @@ func (r *Resources) unsupported(ctx context.Context, by core.Caller, k kept, s s
 		why = "it has not the capability restore"
 	}
 	err := r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
-		e, err := dag.NewEvent(dag.Head{TS: dag.At(tx.Now()), AgentID: someHolder(k)}, &dag.RestoreAttempted{
-			SnapshotRef: s.Snapshot.ID, Outcome: dag.OutcomeUnsupported, Error: &dag.Fault{Code: "unsupported", Message: why},
-		})
-		if err == nil {
-			err = log(tx, "restore_refused", k.Resource.ID, map[string]any{"snapshot_id": s.Snapshot.ID, "reason": why})
-		}
-		if err != nil {
+		if err := log(tx, "restore_refused", k.Resource.ID, map[string]any{"snapshot_id": s.Snapshot.ID, "reason": why}); err != nil {
 			return err
 		}
-		_, err = r.opt.DAG.EmitIn(tx, e)
-		return err
+		return r.tell(tx, dag.Head{AgentID: someHolder(k)}, &dag.RestoreAttempted{
+			SnapshotRef: s.Snapshot.ID, Outcome: dag.OutcomeUnsupported, Error: &dag.Fault{Code: "unsupported", Message: why},
+		})
 	})
 	if err != nil {
 		return explain("record a restore", err)

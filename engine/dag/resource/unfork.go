@@ -14,7 +14,6 @@ import (
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/record"
 )
@@ -39,17 +38,11 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 		return control.Seen{}, err
 	}
 	err = e.r.opt.Ledger.Append(ctx, core.Self(j.Tenant, "resources"), func(tx *audit.Tx) error {
-		events, err := e.r.leaving(tx, a.Made.Name, fork)
-		if err != nil {
+		if err := e.r.leaving(tx, a.Made.Name, fork); err != nil {
 			return err
 		}
 		// Another agent of the source's name never had it.
-		more, err := e.r.returning(tx, j.IntentID, origin.AgentID, !source.IsZero() && source.Equal(origin.Since))
-		if err != nil {
-			return err
-		}
-		_, err = e.r.opt.DAG.EmitIn(tx, append(events, more...)...)
-		return err
+		return e.r.returning(tx, j.IntentID, origin.AgentID, !source.IsZero() && source.Equal(origin.Since))
 	})
 	if err == nil && !e.restored(j, a) {
 		err = e.r.clear(a.Made.Dir)
@@ -93,51 +86,40 @@ func (r *Resources) since(ctx context.Context, tenant, name string) (time.Time, 
 	return a.CreatedAt, err
 }
 
-// leaving takes from a name what it has, and makes the events of it. An agent
-// that was created since keeps what it got.
-func (r *Resources) leaving(tx *audit.Tx, name string, since time.Time) (events []dag.Event, err error) {
+// leaving takes from a name what it has. An agent that was created since keeps what it
+// got.
+func (r *Resources) leaving(tx *audit.Tx, name string, since time.Time) error {
 	all, err := heldIn(tx, name)
 	for _, k := range all {
-		if err != nil {
-			return nil, err
+		if err == nil && (since.IsZero() || k.Holders[name].Since.Time().Before(since)) {
+			_, err = r.detaching(tx, name, k.Resource.ID)
 		}
-		if !since.IsZero() && !k.Holders[name].Since.Time().Before(since) {
-			continue
-		}
-		var e dag.Event
-		e, _, err = r.detaching(tx, name, k.Resource.ID)
-		events = append(events, e)
 	}
-	return events, err
+	return err
 }
 
-// returning gives the source of a fork back what it lost by it, and makes the
-// events of it. Done again it gives nothing.
-func (r *Resources) returning(tx *audit.Tx, intent, source string, there bool) (events []dag.Event, err error) {
+// returning gives the source of a fork back what it lost by it. Done again it gives
+// nothing.
+func (r *Resources) returning(tx *audit.Tx, intent, source string, there bool) error {
 	took := map[string]Hold{}
 	if err := lost.Each(tx, record.Text(intent), func(id record.Parts, h Hold) (bool, error) {
 		took[id.Text()] = h
 		return true, nil
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(took)) {
 		h := took[id]
 		if err := lost.Delete(tx, record.Text(intent).Last(id)); err != nil {
-			return nil, err
+			return err
 		}
 		k, err := keptIn(tx, id)
+		if err == nil && k != nil && there && k.Holders[source].Mode == "" { // else who has it got it since
+			_, err = r.attaching(tx, source, k.Resource, h)
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if k == nil || !there || k.Holders[source].Mode != "" { // who has it got it since
-			continue
-		}
-		more, _, err := r.attaching(tx, source, k.Resource, h)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, more...)
 	}
-	return events, nil
+	return nil
 }
