@@ -212,7 +212,7 @@ func (t *turn) unasked() {
 	core.Sort(begun, func(a, b fleet.Event) int { return strings.Compare(a.CallID, b.CallID) })
 	for _, e := range begun {
 		t.flush()
-		t.pass(e)
+		t.Pass(e)
 	}
 }
 

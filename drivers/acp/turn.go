@@ -46,7 +46,6 @@ type turn struct {
 	mu        sync.Mutex
 	settled   bool // its answer has come
 	acts      bool // it has asked for something
-	pending   int
 	calls     map[string]*call
 	held      int            // bytes in calls
 	asked     map[string]int // gate ids given, by tool call
@@ -79,17 +78,8 @@ func (t *turn) emit(e fleet.Event) bool {
 		if e.Type != "log" && e.Type != "usage" {
 			t.flush()
 		}
-		t.pass(e)
-	})
-}
-
-// pass hands an event to the prompt, inside Speak.
-func (t *turn) pass(e fleet.Event) {
-	if e.Type == "usage" || e.Type == "mode" {
 		t.Pass(e)
-		return
-	}
-	t.PassBounded(e)
+	})
 }
 
 // talk gathers the pieces of a message or thought. One without an id ends when
@@ -134,7 +124,7 @@ func (t *turn) flush() {
 	text := t.said.String()
 	t.said.Reset()
 	for piece := range keeper.Pieces(text, maxLogLine) { // one block may be larger than a line of the log
-		t.pass(fleet.Event{Type: t.saying, Text: piece})
+		t.Pass(fleet.Event{Type: t.saying, Text: piece})
 	}
 }
 
@@ -151,10 +141,8 @@ func (t *turn) idle() bool {
 	return !t.acts && len(t.calls) == 0
 }
 
-// ask puts a question to the judge and hands the answer to answer, which may
-// not block. Any number may wait, up to keeper.MaxPending; updates go on
-// meanwhile. An answer with the decision "" says that there is none: the turn
-// ends.
+// ask puts a question to the judge and hands the answer to answer, which may not block.
+// One with the decision "" says that there is none: the turn ends.
 func (t *turn) ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 	if !t.Speak(func() { t.askNow(e, answer) }) {
 		answer(fleet.ToolAnswer{})
@@ -164,36 +152,22 @@ func (t *turn) ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 // askNow is ask inside Speak.
 func (t *turn) askNow(e fleet.Event, answer func(fleet.ToolAnswer)) {
 	t.mu.Lock()
-	if t.settled || t.Ending() != keeper.Running {
-		t.mu.Unlock()
+	over := t.settled || t.Ending() != keeper.Running
+	t.acts = t.acts || !over
+	t.mu.Unlock()
+	if over {
 		answer(fleet.ToolAnswer{})
 		return
 	}
-	if t.pending >= keeper.MaxPending {
-		t.denied, t.denial = true, fmt.Sprintf("%d questions are waiting already", keeper.MaxPending)
-		t.mu.Unlock()
-		answer(fleet.ToolAnswer{Decision: "deny", Reason: t.denial})
-		return
-	}
-	t.pending++
-	t.acts = true
-	t.mu.Unlock()
 	t.hush()
-	t.Helper.Go(func() {
-		ans, err := t.Prompt.Emit(t.Asking, e)
-		t.mu.Lock()
-		t.pending--
+	t.Ask(e, func(ans fleet.ToolAnswer) {
 		if t.Ending() != keeper.Running && ans.Decision != "abort" {
 			ans = fleet.ToolAnswer{}
-		} else {
-			ans = keeper.Understood(e, ans, err)
 		}
+		t.mu.Lock()
 		t.decided(ans.Decision, ans.Reason)
 		t.mu.Unlock()
 		answer(ans)
-		if ans.Decision == "abort" {
-			t.End(keeper.ByAbort, ans.Reason)
-		}
 	})
 }
 

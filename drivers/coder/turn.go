@@ -284,4 +284,4 @@ func (t *turn) showReports() {
 }
 
 // pass hands an event to the prompt within the bounds of one prompt.
-func (t *turn) pass(e fleet.Event) { t.Speak(func() { t.PassBounded(e) }) }
+func (t *turn) pass(e fleet.Event) { t.Speak(func() { t.Pass(e) }) }

@@ -54,7 +54,7 @@ func (t *turn) emit(e fleet.Event) bool {
 		t.mu.Lock()
 		t.heard = true
 		t.mu.Unlock()
-		t.pass(e)
+		t.Pass(e)
 	})
 }
 
@@ -69,16 +69,6 @@ func (t *turn) flush() {
 	t.earlier = nil
 	t.mu.Unlock()
 	for _, e := range earlier {
-		t.pass(e)
-	}
-}
-
-// pass hands an event to the prompt, inside Speak.
-func (t *turn) pass(e fleet.Event) {
-	switch e.Type {
-	case "log", "message", "thought", "plan", "diff", "tool_call":
-		t.PassBounded(e)
-	default:
 		t.Pass(e)
 	}
 }
@@ -144,9 +134,7 @@ func (t *turn) conclude(s *session, out task.Outcome, e fleet.Event) {
 	close(t.done)
 }
 
-// ask puts a tool request to the judge and writes the answer when it is
-// there. Any number may wait, up to keeper.MaxPending; other lines go on
-// meanwhile.
+// ask puts a tool request to the judge and writes the answer when it is there.
 func (t *turn) ask(s *session, e fleet.Event) {
 	if !t.Speak(func() { t.askNow(s, e) }) {
 		s.decide(e.CallID, fleet.ToolAnswer{Decision: "deny", Reason: "the task is over"})
@@ -163,8 +151,6 @@ func (t *turn) askNow(s *session, e fleet.Event) {
 		why = "the task is over"
 	case t.pending[e.CallID]:
 		why = "a request with this call_id is waiting already"
-	case len(t.pending) >= keeper.MaxPending:
-		why = fmt.Sprintf("%d requests are waiting already", keeper.MaxPending)
 	default:
 		t.pending[e.CallID] = true
 	}
@@ -174,15 +160,10 @@ func (t *turn) askNow(s *session, e fleet.Event) {
 		return
 	}
 	t.flush()
-	t.Helper.Go(func() {
-		ans, err := t.Prompt.Emit(t.Asking, e)
+	t.Ask(e, func(ans fleet.ToolAnswer) {
 		t.mu.Lock()
 		delete(t.pending, e.CallID)
 		t.mu.Unlock()
-		ans = keeper.Understood(e, ans, err)
 		s.decide(e.CallID, ans)
-		if ans.Decision == "abort" {
-			t.End(keeper.ByAbort, ans.Reason)
-		}
 	})
 }

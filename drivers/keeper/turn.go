@@ -46,7 +46,8 @@ type Turn struct {
 	tail     pipe.Tail[fleet.Event]
 	spent    spending
 
-	unheard atomic.Bool // the agent does not tell of the end of its calls
+	pending atomic.Int32 // questions that wait
+	unheard atomic.Bool  // the agent does not tell of the end of its calls
 
 	mu     sync.Mutex
 	how    Ending
@@ -138,30 +139,50 @@ func (t *Turn) Speak(do func()) bool {
 }
 
 // Pass hands an event to the prompt, inside Speak. The log's owner keeps its
-// own errors: what was said can't be unsaid.
+// own errors: what was said can't be unsaid. A prompt may have only so much of what is
+// said and called: of what is past that the last is passed on when the turn is closed.
 func (t *Turn) Pass(e fleet.Event) {
-	if e.Type == "usage" && !t.spent.more(&e) {
-		return
+	switch e.Type {
+	case "usage":
+		if !t.spent.more(&e) {
+			return
+		}
+	case "log", "message", "thought", "plan", "diff", "tool_call", "tool_result":
+		n, full := len(e.Text)+len(e.Output), t.full()
+		t.lines++
+		t.bytes += n
+		if t.full() {
+			t.tail.Add(e, n)
+			if full {
+				return
+			}
+			e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
+				"log is cut here: it reached its limit of %d lines or %d MiB for one task; its last lines follow at the end", MaxPromptLines, MaxPromptBytes>>20)}
+		}
 	}
 	_, _ = t.Prompt.Emit(t.Context, e)
 }
 
-// PassBounded is Pass for what a prompt may have only so much of. Of what is past
-// that the last is passed on when the turn is closed.
-func (t *Turn) PassBounded(e fleet.Event) {
-	n := len(e.Text) + len(e.Output)
-	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
-		t.tail.Add(e, n)
+func (t *Turn) full() bool { return t.lines > MaxPromptLines || t.bytes > MaxPromptBytes }
+
+// Ask puts a question to the judge, inside Speak, and hands the answer to answer, which
+// may not block. Up to MaxPending may wait; other events go on meanwhile. A denial that
+// ends the run ends the turn.
+func (t *Turn) Ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
+	if t.pending.Add(1) > MaxPending {
+		t.pending.Add(-1)
+		answer(fleet.ToolAnswer{Decision: "deny", Reason: fmt.Sprintf("%d requests are waiting already", MaxPending)})
 		return
 	}
-	t.lines++
-	t.bytes += n
-	if t.lines > MaxPromptLines || t.bytes > MaxPromptBytes {
-		t.tail.Add(e, n)
-		e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
-			"log is cut here: it reached its limit of %d lines or %d MiB for one task; its last lines follow at the end", MaxPromptLines, MaxPromptBytes>>20)}
-	}
-	t.Pass(e)
+	t.Helper.Go(func() {
+		ans, err := t.Prompt.Emit(t.Asking, e)
+		t.pending.Add(-1)
+		ans = Understood(e, ans, err)
+		answer(ans)
+		if ans.Decision == "abort" {
+			t.End(ByAbort, ans.Reason)
+		}
+	})
 }
 
 // passTail passes on the end of a log that was cut.

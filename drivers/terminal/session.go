@@ -101,7 +101,7 @@ func (s *session) Hear(e fleet.Event) {
 	}
 	s.a.Mu.Unlock()
 	if t != nil {
-		t.Speak(func() { t.PassBounded(e) })
+		t.Speak(func() { t.Pass(e) })
 	}
 }
 

@@ -90,7 +90,7 @@ func (a *agent) begin(t *turn) (s *session, err error) {
 	}
 	t.Speak(func() {
 		for _, e := range earlier {
-			t.PassBounded(e)
+			t.Pass(e)
 		}
 	})
 	return s, a.ready(t, s)
@@ -209,7 +209,7 @@ func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 	}
 	t.Speak(func() {
 		if text != "" {
-			t.PassBounded(fleet.Event{Type: "message", Text: text})
+			t.Pass(fleet.Event{Type: "message", Text: text})
 		}
 	})
 	out := task.Outcome{Status: task.Succeeded, Text: text}
