@@ -269,11 +269,8 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 	}
 	e.parties = append(e.parties, e.Fleet)
 	if e.Trees, err = tree.New(ctx, tree.Options{
-		Ledger: e.Audit, Driver: opt.Trees, Place: opt.Place, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText, Landing: e.landing, Told: e.met,
-		SetUp: e.setUp, Task: e.Tasks.Get, Begin: e.Swarm.NoteBegun,
-		There:   e.Fleet.Known,
-		Busy:    func(tenant, agent string) bool { now, _ := e.Fleet.Now(tenant, agent); return now.TaskID != "" },
-		Project: func(tenant, agent string) string { now, _ := e.Fleet.Now(tenant, agent); return now.Agent.Project },
+		Ledger: e.Audit, Driver: opt.Trees, Place: opt.Place, Tenants: opt.Store.Here, Health: e.Health, Keep: opt.KeepText,
+		Swarm: e.Swarm, Tasks: e.Tasks, Bus: e.Bus, Fleet: e.Fleet,
 	}); err != nil {
 		return nil, fmt.Errorf("open the trees: %w", err)
 	}
@@ -306,8 +303,8 @@ func Open(ctx context.Context, opt Options) (*Engine, error) {
 		e.Swarm.Runner(kind, r)
 	}
 	e.Swarm.Runner(fleet.KindPrompt, e.Fleet.Runner())
-	for _, kind := range tree.Kinds() {
-		e.Swarm.Runner(kind, treeRunner{e, kind})
+	for kind, r := range e.Trees.Runners() {
+		e.Swarm.Runner(kind, r)
 	}
 	e.Fleet.Leaver(e.Trees.Left)
 	e.Tasks.Leaver(e.Skills)

@@ -30,7 +30,7 @@ const module = "swarmdeck"
 // lower rank, never one of its own or a higher.
 var engineOrder = map[string]int{
 	"engine/core": 0, "engine/health": 1, "engine/safeopen": 1, "engine/cluster": 1, "engine/place": 1, "engine/audit": 1, "engine/bound": 1, "engine/diff": 1, "engine/guarded": 1, "engine/procfs": 1, "engine/terminal": 2, "engine/document": 1, "engine/cad/mesh": 1, "engine/cad/model": 2, "engine/record": 2, "engine/reach": 2, "engine/loop": 3, "engine/enginetest": 3, "engine/mapping": 3, "engine/secret": 3, "engine/schema": 1, "engine/judge/effect": 1, "engine/judge/edits": 2, "engine/judge/topic": 1, "engine/judge/signature": 1, "engine/judge": 4, "engine/bus": 5, "engine/task": 5, "engine/queue": 5, "engine/estop": 5, "engine/session": 5, "engine/budget": 5, "engine/swarm": 6,
-	"engine/skill": 7, "engine/fleet": 7, "engine/tools": 7, "engine/operator": 7, "engine/notice": 7, "engine/witness": 4, "engine/host": 5, "engine/presence": 7, "engine/egress": 7, "engine/files": 5, "engine/tree": 7, "engine/retention": 4, "engine/trend": 4, "engine/dag": 4, "engine/cad": 7, "engine/story": 8, "engine/dag/control": 8, "engine/dag/resource": 9, "engine/face": 10, "engine/view": 10, "engine/trace": 10,
+	"engine/skill": 7, "engine/fleet": 7, "engine/tools": 7, "engine/operator": 7, "engine/notice": 7, "engine/witness": 4, "engine/host": 5, "engine/presence": 7, "engine/egress": 7, "engine/files": 5, "engine/tree": 8, "engine/retention": 4, "engine/trend": 4, "engine/dag": 4, "engine/cad": 7, "engine/story": 9, "engine/dag/control": 8, "engine/dag/resource": 9, "engine/face": 10, "engine/view": 10, "engine/trace": 10,
 }
 
 // reach lists, for each part of the house, the parts that it may import

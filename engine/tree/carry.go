@@ -8,10 +8,11 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/swarm"
+	"swarmdeck/engine/task"
 )
 
-// Carry carries out a task of one of the kinds.
-func (s *Trees) Carry(ctx context.Context, job swarm.Job, hold Hold) (core.Raw, error) {
+// carry carries out a task of one of the kinds.
+func (s *Trees) carry(ctx context.Context, job swarm.Job, hold *work) (core.Raw, error) {
 	in, t, err := s.read(job.Task.TenantID, job.Task.Kind, job.Task.Input)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func (s *Trees) Carry(ctx context.Context, job swarm.Job, hold Hold) (core.Raw, 
 	case job.Task.Begun:
 		return nil, core.Errorf(core.Internal, "the tree of %s does not know what %s has begun", in.Agent, job.Task.TaskID)
 	}
-	if err := hold.Pass(ctx); err != nil {
+	if err := hold.pass(ctx); err != nil {
 		return nil, err
 	}
 	switch job.Task.Kind {
@@ -67,26 +68,11 @@ func (s *Trees) release(source, task string) {
 	}
 }
 
-// Free reports whether a task that changes something can start, and why not: merges
-// of one repository come one after another, each on top of those before it.
-func (s *Trees) Free(tenant string) (bool, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for source, task := range s.landing {
-		for _, t := range s.trees.Of(tenant) {
-			if t.Source == source {
-				return false, "another merge is at work: " + task
-			}
-		}
-	}
-	return true, ""
-}
-
 // carrying is one task at work.
 type carrying struct {
 	s    *Trees
 	job  swarm.Job
-	hold Hold
+	hold *work
 	in   Input
 	t    Tree
 }
@@ -180,21 +166,21 @@ func (c *carrying) refused(runs []Ran, err error) error {
 // checks runs the project's checks on a state, up to the first that fails.
 func (c *carrying) checks(ctx context.Context, state string) (runs []Ran, ok bool, err error) {
 	tenant := c.job.Task.TenantID
-	return c.lines(ctx, state, c.s.ChecksOf(tenant, c.s.opt.Project(tenant, c.t.Agent)).Lines)
+	return c.lines(ctx, state, c.s.ChecksOf(tenant, c.s.opt.project(tenant, c.t.Agent)).Lines)
 }
 
 // lines runs shell lines on a state, or of none in the tree itself, up to the first
 // that fails.
 func (c *carrying) lines(ctx context.Context, state string, lines []string) (runs []Ran, ok bool, err error) {
 	tenant := c.job.Task.TenantID
-	env := c.s.EnvOf(tenant, c.s.opt.Project(tenant, c.t.Agent), c.t)
+	env := c.s.EnvOf(tenant, c.s.opt.project(tenant, c.t.Agent), c.t)
 	for _, line := range lines {
-		if err := c.hold.Pass(ctx); err != nil {
+		if err := c.hold.pass(ctx); err != nil {
 			return runs, false, err
 		}
 		c.job.Log("INFO", "$ "+line)
 		ran, err := c.s.opt.Driver.Run(ctx, c.t, state, Command{
-			Argv: []string{"sh", "-c", line}, Env: env, Log: func(line string) { c.job.Log("INFO", line) }, Runs: c.hold.Runs,
+			Argv: []string{"sh", "-c", line}, Env: env, Log: func(line string) { c.job.Log("INFO", line) }, Runs: c.hold.runs,
 		})
 		if err != nil {
 			return runs, false, err
@@ -234,9 +220,28 @@ func (c *carrying) undo(ctx context.Context) (core.Raw, error) {
 	return c.begin(ctx, Landing{Landed: l, Next: next, NextHead: head})
 }
 
+// landedBy is what a merge did, by its task.
+func (o *Options) landedBy(ctx context.Context, tenant, id string) (l Landed, err error) {
+	t, err := o.Tasks.Get(ctx, tenant, id)
+	if err != nil {
+		return l, err
+	}
+	if t.Kind != KindMerge || t.Status != task.Succeeded {
+		return l, core.Errorf(core.Conflict, "task: %s is no merge that succeeded", id).With("field", "task").With("value", id)
+	}
+	r, err := o.Tasks.Result(ctx, tenant, id)
+	if err == nil {
+		err = core.DecodeStored(r.Output, &l)
+	}
+	if err != nil {
+		return l, fmt.Errorf("read what %s did: %w", id, err)
+	}
+	return l, nil
+}
+
 // undoable is what a merge took over, if it can be taken back still.
 func (s *Trees) undoable(ctx context.Context, t Tree, task string) (l Landed, err error) {
-	if l, err = s.opt.Landing(ctx, t.TenantID, task); err != nil {
+	if l, err = s.opt.landedBy(ctx, t.TenantID, task); err != nil {
 		return l, err
 	}
 	where, err := s.opt.Driver.Published(ctx, t, l.To)
@@ -298,7 +303,7 @@ func (s *Trees) Update(ctx context.Context, by core.Caller, agent string) (confl
 	if err != nil {
 		return nil, err
 	}
-	if s.opt.Busy(by.Tenant, agent) {
+	if s.opt.busy(by.Tenant, agent) {
 		return nil, core.Errorf(core.Conflict, "agent: %s works; its files are changed while it is idle", agent).With("field", "agent").With("value", agent)
 	}
 	now, err := s.opt.Driver.Now(ctx, t)

@@ -86,7 +86,7 @@ func (s *Trees) GuardedOf(tenant, agent string) []string {
 	if agent == "" {
 		return nil
 	}
-	return s.ChecksOf(tenant, s.opt.Project(tenant, agent)).Guarded
+	return s.ChecksOf(tenant, s.opt.project(tenant, agent)).Guarded
 }
 
 // putProject changes what is kept of a project.

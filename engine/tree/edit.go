@@ -49,7 +49,7 @@ func (s *Trees) Edit(ctx context.Context, by core.Caller, agent, path, state str
 	if err != nil {
 		return e, err
 	}
-	if s.opt.Busy(by.Tenant, agent) {
+	if s.opt.busy(by.Tenant, agent) {
 		return e, core.Errorf(core.Conflict, "agent: %s works; its files are changed while it is idle", agent).With("field", "agent").With("value", agent)
 	}
 	if len(content) > MaxEdit {

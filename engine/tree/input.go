@@ -65,8 +65,7 @@ func isObject(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Check reads the input of a task.
-func (s *Trees) Check(tenant, kind string, input core.Raw) (title string, action judge.Action, err error) {
+func (s *Trees) check(tenant, kind string, input core.Raw) (title string, action judge.Action, err error) {
 	in, t, err := s.read(tenant, kind, input)
 	if err != nil {
 		return "", action, err
@@ -135,9 +134,9 @@ type Landed struct {
 	Published string   `json:"published,omitempty"`
 }
 
-// Bind is what an approval of such a task is bound to: exactly what it would do.
+// bind is what an approval of a task is bound to: exactly what it would do.
 // Its text is what the card shows. A base that has moved makes another.
-func (s *Trees) Bind(ctx context.Context, tenant string, action judge.Action) []judge.File {
+func (s *Trees) bind(ctx context.Context, tenant string, action judge.Action) []judge.File {
 	in, t, err := s.read(tenant, action.Kind, action.Args)
 	if err != nil || action.Kind == KindCheck || action.Kind == KindSetup {
 		return nil
@@ -197,7 +196,7 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	}
 	fmt.Fprintf(out, "all files are then %s\n", short(j.Tree))
 	if kind == KindMerge && !in.Unchecked {
-		for _, line := range s.ChecksOf(t.TenantID, s.opt.Project(t.TenantID, t.Agent)).Lines {
+		for _, line := range s.ChecksOf(t.TenantID, s.opt.project(t.TenantID, t.Agent)).Lines {
 			fmt.Fprintf(out, "first runs: %s\n", line)
 		}
 	}

@@ -116,7 +116,7 @@ func (s *Trees) noted(ctx context.Context, event string, t *Tree, begun bool, ch
 			of = old.Landing
 		}
 		if of != nil {
-			if err := s.opt.Begin(tx, of.Task, begun); err != nil {
+			if err := s.opt.Swarm.NoteBegun(tx, of.Task, begun); err != nil {
 				return err
 			}
 		}
@@ -142,7 +142,7 @@ func (s *Trees) mendSource(ctx context.Context, of Tree) error {
 // mend takes one back whose task is over, or finds that it was done after all.
 func (s *Trees) mend(ctx context.Context, t Tree) error {
 	l := t.Landing
-	of, err := s.opt.Task(ctx, t.TenantID, l.Task)
+	of, err := s.opt.Tasks.Get(ctx, t.TenantID, l.Task)
 	if err == nil && of.Begun {
 		return core.Errorf(core.Unavailable, "%s is being changed by %s", t.Source, l.Task)
 	}
@@ -170,7 +170,7 @@ func (s *Trees) mendAll(ctx context.Context, tenant string) (left bool, err erro
 			continue
 		}
 		left = true
-		of, bad := s.opt.Task(ctx, tenant, t.Landing.Task)
+		of, bad := s.opt.Tasks.Get(ctx, tenant, t.Landing.Task)
 		if bad == nil && of.Begun {
 			continue // it is brought to its end
 		}

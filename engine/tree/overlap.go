@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
 )
 
@@ -253,7 +254,7 @@ func (s *Trees) tell(ctx context.Context, t Tree) (err error) {
 			news = append(news, fresh...)
 			return len(fresh) == 0
 		})
-		if len(m.Files) == 0 || len(known) >= maxMet || s.opt.Told == nil {
+		if len(m.Files) == 0 || len(known) >= maxMet {
 			continue
 		}
 		_, bad := s.amend(ctx, core.Self(t.TenantID, component), m.Agent, "review.overlap", func(tx *audit.Tx, r *Review) error {
@@ -265,11 +266,38 @@ func (s *Trees) tell(ctx context.Context, t Tree) (err error) {
 			}
 			met[m.Other] = slices.Concat(met[m.Other], news)
 			r.Met = met
-			return errors.Join(s.opt.Told(tx, m), s.opt.Told(tx, Meeting{Agent: m.Other, Other: m.Agent, Files: m.Files, Same: m.Same, Apart: m.Apart}))
+			return errors.Join(s.opt.met(tx, m), s.opt.met(tx, Meeting{Agent: m.Other, Other: m.Agent, Files: m.Files, Same: m.Same, Apart: m.Apart}))
 		})
 		err = errors.Join(err, bad)
 	}
 	return err
+}
+
+// met tells an agent on the bus that another one has changed the same files.
+func (o *Options) met(tx *audit.Tx, m Meeting) error {
+	_, err := o.Bus.AcceptIn(tx, bus.Send{Recipient: m.Agent, TTL: bus.MaxTTL, Payload: core.MustEncode(map[string]any{
+		"event": "tree.overlap", "agent": m.Other, "files": m.Files[:min(len(m.Files), 100)],
+		"symbols": m.Same,
+		"message": m.Other + " has changed the same files in a tree of its own" + m.symbols() + ". Change no more of them than you must: whoever is taken over second has to join both.",
+	})})
+	if err == nil || core.AsError(err).Code == core.Internal {
+		return err
+	}
+	return nil // a mailbox that is full; the operator is told all the same
+}
+
+// symbols says which functions and the like both changed.
+func (m *Meeting) symbols() string {
+	var all []string
+	for _, file := range m.Files {
+		for _, symbol := range m.Same[file] {
+			all = append(all, symbol+" in "+file)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", with " + Named(all)
 }
 
 // Ended notes what an agent has changed when a task of its has ended, tells those who

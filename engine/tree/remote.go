@@ -147,7 +147,7 @@ func (s *Trees) remote(t Tree, name string) (url string, err error) {
 	if t.Kind != Git {
 		return "", core.Errorf(core.Conflict, "agent: the tree of %s is of no git repository: there is nothing to push", t.Agent).With("field", "agent")
 	}
-	project := s.opt.Project(t.TenantID, t.Agent)
+	project := s.opt.project(t.TenantID, t.Agent)
 	if url = s.ChecksOf(t.TenantID, project).Remotes[name]; url == "" {
 		return "", unregistered(project, name)
 	}

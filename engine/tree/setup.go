@@ -11,6 +11,7 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -57,12 +58,13 @@ func (s *Trees) Held(tenant, agent string) string {
 const (
 	setupSoon = 100 * time.Millisecond
 	setupLook = 2 * time.Second
+	mostSetup = time.Hour // of one setup
 )
 
 // setUp asks for the task that sets a tree up, once, and tells of one that failed.
 // next is when to look again, zero for a change of the tree.
 func (s *Trees) setUp(ctx context.Context, t Tree) (next time.Time, err error) {
-	if t.Phase != Ready || t.Setup == nil || s.opt.SetUp == nil {
+	if t.Phase != Ready || t.Setup == nil {
 		return next, nil
 	}
 	about := "setup of " + t.Agent
@@ -72,18 +74,20 @@ func (s *Trees) setUp(ctx context.Context, t Tree) (next time.Time, err error) {
 	}
 	var at task.Task
 	if t.Setup.Task != "" {
-		at, err = s.opt.Task(ctx, t.TenantID, t.Setup.Task)
+		at, err = s.opt.Tasks.Get(ctx, t.TenantID, t.Setup.Task)
 	}
 	switch {
 	case t.Setup.Task == "" || errors.Is(err, core.Kind(core.NotFound)): // or retention took it
 		key := fmt.Sprintf("tree.setup %s %d", t.Agent, t.CreatedAt.UnixNano())
-		id, err := s.opt.SetUp(ctx, core.Self(t.TenantID, component), Input{Agent: t.Agent, Lines: t.Setup.Lines}, key)
+		asked, err := s.opt.Swarm.Dispatch(ctx, core.Self(t.TenantID, component), swarm.Dispatch{
+			Kind: KindSetup, Input: core.MustEncode(Input{Agent: t.Agent, Lines: t.Setup.Lines}), Timeout: mostSetup, IdempotencyKey: key,
+		})
 		if err != nil {
 			return next, fmt.Errorf("set the tree of %s up: %w", t.Agent, err)
 		}
 		return next, s.putSetup(ctx, t, func(p *Setup) {
 			if p.Task == t.Setup.Task { // else it has begun already
-				p.Task = id
+				p.Task = asked.TaskID
 			}
 		})
 	case err != nil:

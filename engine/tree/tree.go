@@ -201,15 +201,6 @@ type Process interface {
 	Resume(ctx context.Context) error
 }
 
-// Hold is how a task at work is held up.
-type Hold interface {
-	// Pass is called where the task can stand still, and returns when it may go on.
-	Pass(ctx context.Context) error
-	// Runs is told of a process of the task, which is to stand still with it, and
-	// returns what is called when that is over.
-	Runs(p Process) (over func())
-}
-
 // Wanted says which tree is to be made.
 type Wanted struct {
 	Project, Agent string

@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/bus"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/place"
 	"swarmdeck/engine/record"
+	"swarmdeck/engine/swarm"
 	"swarmdeck/engine/task"
 )
 
@@ -28,25 +31,24 @@ type Options struct {
 	Place   place.Place // where it makes them
 	Tenants func(context.Context) ([]string, error)
 	Health  *health.Troubles
-	// There reports an agent that there is; Busy one that works.
-	There func(tenant, agent string) bool
-	Busy  func(tenant, agent string) bool
 	// Keep keeps what a card shows, and returns its digest.
 	Keep func(tenant string, text []byte) (sha256 string)
-	// Project is that of an agent.
-	Project func(tenant, agent string) string
-	// Told tells an agent that another one has changed the same files, in the
-	// transaction that notes it; nil tells nobody.
-	Told func(tx *audit.Tx, m Meeting) error
-	// SetUp dispatches a task that sets a tree up, once by its key, and returns its
-	// id; nil sets none up. Task is a task by its id.
-	SetUp func(ctx context.Context, by core.Caller, in Input, key string) (task string, err error)
-	Task  func(ctx context.Context, tenant, id string) (task.Task, error)
-	// Landing is what a merge did, by its task.
-	Landing func(ctx context.Context, tenant, task string) (Landed, error)
-	// Begin notes that a task has begun to change files, or that none of it is left: begun,
-	// it is brought to its end by the next engine before anybody is asked.
-	Begin func(tx *audit.Tx, task string, begun bool) error
+
+	Swarm *swarm.Swarm
+	Tasks *task.Table
+	Bus   *bus.Bus
+	Fleet *fleet.Fleet
+}
+
+// project is that of an agent, busy whether it works.
+func (o *Options) project(tenant, agent string) string {
+	now, _ := o.Fleet.Now(tenant, agent)
+	return now.Agent.Project
+}
+
+func (o *Options) busy(tenant, agent string) bool {
+	now, _ := o.Fleet.Now(tenant, agent)
+	return now.TaskID != ""
 }
 
 // Trees keeps the trees of every tenant. It is safe for concurrent use.
@@ -235,7 +237,7 @@ func (s *Trees) Prepare(ctx context.Context, by core.Caller, w Wanted) (Tree, er
 	if s.opt.Driver == nil {
 		return Tree{}, core.Errorf(core.Unavailable, "tree: nothing makes trees here").With("field", "tree")
 	}
-	if s.opt.There(by.Tenant, agent) {
+	if s.opt.Fleet.Known(by.Tenant, agent) {
 		return Tree{}, core.Errorf(core.Conflict, "name: agent %q exists already", agent).With("error", "AgentAlreadyExistsError").With("field", "name").With("value", agent)
 	}
 	t, err := s.opt.Driver.Look(ctx, by.Tenant, w)
@@ -398,7 +400,7 @@ func (s *Trees) sweep(ctx context.Context, tenant string, _ bool) (next time.Tim
 		due := t.UpdatedAt.Add(orphanAge)
 		switch {
 		case s.away(*t) != nil: // until an engine there has the tenant
-		case t.Phase != Leaving && s.opt.There(tenant, agent):
+		case t.Phase != Leaving && s.opt.Fleet.Known(tenant, agent):
 			at, bad := s.setUp(ctx, *t)
 			look(at)
 			err = errors.Join(err, bad)
