@@ -255,6 +255,10 @@ func (r *run) denied(no judge.Outcome, reason string) {
 type Observer interface {
 	// Began tells of a run before its agent hears of it. An error fails the run.
 	Began(ctx context.Context, a Agent, t task.Task, message string) (Observed, error)
+	// Overheard tells of a prompt that no task asked for, or of its result, in the
+	// transaction that has it in the agent's log. It reports false for a prompt that it
+	// was told of before.
+	Overheard(tx *audit.Tx, a Agent, e Event) (fresh bool, err error)
 }
 
 // Observed takes what happens in one run, in its order. What it can't keep is

@@ -17,13 +17,6 @@ type Overheard interface {
 	Overhear(hear func(context.Context, Event) error)
 }
 
-// Overhearer is an Observer that keeps turns which no task asked for.
-type Overhearer interface {
-	// Overheard tells of a prompt, or of a result, in the transaction that has it in the
-	// agent's log. It reports false for a prompt that it was told of before.
-	Overheard(tx *audit.Tx, a Agent, e Event) (fresh bool, err error)
-}
-
 // overhear has what is said elsewhere kept in the agent's log, with no task.
 func (f *Fleet) overhear(m *member, h Handle) {
 	o, ok := h.(Overheard)
@@ -52,12 +45,11 @@ func (f *Fleet) overheard(ctx context.Context, m *member, e Event, line task.Log
 	if e.Type != "prompt" {
 		lines = nil
 	}
-	o, ok := f.opt.Observer.(Overhearer)
-	if !ok || e.Turn == "" {
+	if f.opt.Observer == nil || e.Turn == "" {
 		return f.opt.Tasks.AppendLog(ctx, m.speaker(), stream(m.name), lines)
 	}
 	return f.opt.Ledger.Append(ctx, m.speaker(), func(tx *audit.Tx) error {
-		fresh, err := o.Overheard(tx, *m.rec.Load(), e)
+		fresh, err := f.opt.Observer.Overheard(tx, *m.rec.Load(), e)
 		if err != nil || !fresh || len(lines) == 0 {
 			return err
 		}

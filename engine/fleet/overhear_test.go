@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/expect"
@@ -28,16 +27,9 @@ func (o overhearing) Open(ctx context.Context, a fleet.Agent, notify func(fleet.
 	return talker{h, o.hear}, err
 }
 
-// attentive is an observer of what is said elsewhere that records nothing of its own.
-type attentive struct{ witness }
-
-func (*attentive) Overheard(*audit.Tx, fleet.Agent, fleet.Event) (fresh bool, err error) {
-	return true, nil
-}
-
 func TestWhatIsSaidElsewhereIsInTheLogOfTheAgentAlone(t *testing.T) {
 	w := newWorld(t)
-	w.observer = &attentive{}
+	w.observer = &witness{}
 	hear := make(chan func(context.Context, fleet.Event) error, 1)
 	w.wrap = func(rt fleet.Runtime) fleet.Runtime { return overhearing{rt, hear} }
 	w.Close()

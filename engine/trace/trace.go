@@ -45,13 +45,12 @@ type Recorder struct {
 }
 
 var (
-	_ swarm.Recorder   = (*Recorder)(nil)
-	_ skill.Recorder   = (*Recorder)(nil)
-	_ cad.Recorder     = (*Recorder)(nil)
-	_ bus.Recorder     = (*Recorder)(nil)
-	_ judge.Book       = (*Recorder)(nil)
-	_ fleet.Observer   = (*Recorder)(nil)
-	_ fleet.Overhearer = (*Recorder)(nil)
+	_ swarm.Recorder = (*Recorder)(nil)
+	_ skill.Recorder = (*Recorder)(nil)
+	_ cad.Recorder   = (*Recorder)(nil)
+	_ bus.Recorder   = (*Recorder)(nil)
+	_ judge.Book     = (*Recorder)(nil)
+	_ fleet.Observer = (*Recorder)(nil)
 )
 
 // The lists of what is told of a run, beside its conversation, its decisions and its files.
@@ -152,7 +151,7 @@ func (r *Recorder) Announced(ctx context.Context, tenant, server string, list bo
 	return r.Ledger.Append(ctx, by(tenant), func(tx *audit.Tx) error { return r.DAG.NotifyIn(tx, all...) })
 }
 
-// Overheard implements fleet.Overhearer.
+// Overheard implements fleet.Observer.
 func (r *Recorder) Overheard(tx *audit.Tx, a fleet.Agent, e fleet.Event) (fresh bool, err error) {
 	turn := dag.Elsewhere{Agent: a.Name, Session: a.SessionID, Turn: a.Name + "/" + e.Turn}
 	if e.Type == "prompt" {
