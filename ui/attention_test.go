@@ -198,11 +198,14 @@ func TestAnAgentWhoseTaskWaitsForAnAnswerNeedsSomebody(t *testing.T) {
 		ask := *r.w.approvals[0]
 		ask.ApprovalID, ask.Gate, ask.TaskID, ask.Agent.Name = id("ap", 9), judge.GateStart, id("tk", 9), "large"
 		ask.Subject.Headline = "tell agent large: go on"
-		r.w.approvals = append(r.w.approvals, &ask)
+		nobodys := ask
+		nobodys.ApprovalID, nobodys.TaskID, nobodys.Agent.Name = id("ap", 8), id("tk", 8), ""
+		r.w.approvals = append(r.w.approvals, &nobodys, &ask)
 	})
 	r.has("asks: tell agent lar")
 	r.keys("ctrl+l")
 	r.has("◆ needs you large")
 	r.change(func() { r.w.approvals = r.w.approvals[:len(r.w.approvals)-1] })
+	r.keys("ctrl+l")
 	r.has("○ idle      large")
 }

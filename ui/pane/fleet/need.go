@@ -47,6 +47,7 @@ func byNeed(env *pane.Env, rows []worker) {
 			due[a.Agent.Name] = ends
 		}
 	}
+	delete(due, "") // of a task that no agent has
 	all := make([]need, len(rows))
 	for i, w := range rows {
 		all[i] = needOf(w, due)
