@@ -152,8 +152,10 @@ func fitParts(parts []ContentPart, most int) []ContentPart {
 	return out
 }
 
-// fit makes a part fit for the record.
+// fit makes a part fit for the record, without JSON that none of its type has.
 func (p *ContentPart) fit(most int) {
+	input, output := p.Input, p.Output
+	p.Input, p.Output = nil, nil
 	p.ID, p.Name, p.ToolCallID, p.Detail = fit(p.ID), fit(p.Name), fit(p.ToolCallID), fit(p.Detail)
 	p.Text, p.URL = excerpt(p.Text, most), excerpt(p.URL, most)
 	switch p.Type {
@@ -164,12 +166,12 @@ func (p *ContentPart) fit(most int) {
 		if p.ID == "" {
 			p.ID = p.Name
 		}
-		p.Input = bounded(p.Input, most, survives)
+		p.Input = bounded(input, most, survives)
 	case "tool_result":
 		if p.ToolCallID == "" {
 			p.ToolCallID = "tool"
 		}
-		p.Output = bounded(p.Output, most, outputOf)
+		p.Output = bounded(output, most, outputOf)
 	}
 }
 

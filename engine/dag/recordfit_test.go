@@ -58,6 +58,7 @@ func TestWhatJSONMakesLongerStillFits(t *testing.T) {
 		"many parts":            many,
 		"countless parts":       countless,
 		"numbers":               {{Type: "tool_result", Output: core.Raw("[" + strings.Repeat("1e15,", 70<<10) + "1]")}},
+		"JSON of another type":  {{Type: "text", Text: "x", Input: core.Raw(""), Output: core.Raw("{")}},
 		"what is no JSON":       {{Type: "tool_use", Input: core.Raw(strings.Repeat("\x01", 380<<10))}},
 		"an image of many bits": {{Type: "image_url", URL: strings.Repeat("\x01", 380<<10), Detail: strings.Repeat("\x01", 380<<10)}},
 	} {
