@@ -4,9 +4,10 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"swarmdeck/engine/core"
 	"sync"
 	"time"
+
+	"swarmdeck/engine/core"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
