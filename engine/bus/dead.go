@@ -25,13 +25,12 @@ type burial struct {
 
 // add notes it of a message, unless something became of it there before.
 func (g *burial) add(tx *audit.Tx, m *Message) error {
-	f := fate{Status: Status(g.reason), At: tx.Now(), Reason: g.detail}
 	switch g.kind {
-	case toSubscription:
+	case toSubscription: // of the others it is noted with what else they do
 		at := ofConsumer(m.Seq, toSubscription, g.name)
 		_, known, err := fates.Get(tx, at)
 		if err == nil && !known {
-			err = fates.Put(tx, at, f)
+			err = fates.Put(tx, at, fate{Status: Status(g.reason), At: tx.Now(), Reason: g.detail})
 		}
 		if err != nil || known {
 			return err

@@ -328,11 +328,11 @@ func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
 
 // why is the reason for a state that is not plain work, as it was recorded.
 func (p *List) why(env *pane.Env, a *agents.Agent) (string, screen.Role) {
-	switch {
+	switch ask := pane.Asking(env, a); {
 	case a.Waiting != "":
 		return "asks: " + pane.Asks(env, a), screen.Warn
-	case pane.Asking(env, a) != nil:
-		return "asks: " + pane.Headline(pane.Asking(env, a)), screen.Warn
+	case ask != nil:
+		return "asks: " + pane.Headline(ask), screen.Warn
 	case a.Attention != "":
 		return a.Attention, screen.Warn
 	case a.Stuck != nil:
