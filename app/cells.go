@@ -52,33 +52,22 @@ func (h *instance) over(w cell.Whose, run string) {
 	}
 }
 
-// refused writes down what a run was refused by its wall: in the audit log, and
-// in the log that a person looks at who looks at the run. It is refused all the
+// held writes down what a run was refused by its wall, or could have laid: in the audit
+// log, and in the log that a person looks at who looks at the run. It is refused all the
 // same when that fails.
-func (h *instance) refused(r cell.Refused) {
-	held := operator.Held{Deed: r.Deed, Call: r.Call, Severity: operator.High, Tried: r.Tried, Program: r.Program, PID: r.PID}
-	if r.Usual {
-		held.Severity = operator.Low
-	}
-	h.told(r.Run, r.Whose, held)
-}
-
-// laid writes down, in the same places, what a run could have laid for a person's tools.
-func (h *instance) laid(l cell.Laid) {
-	h.told(l.Run, l.Whose, operator.Held{Deed: "lay", Severity: operator.High, Laid: core.Clip(l.Path), When: l.When})
-}
-
-func (h *instance) told(name string, whose cell.Whose, held operator.Held) {
+func (h *instance) held(r cell.Held) {
 	eng := h.running.Load()
 	if eng == nil {
 		return
 	}
 	ctx := context.Background()
-	run := operator.Run{Name: name, Tenant: whose.Tenant, Agent: whose.Agent, Task: whose.Task}
-	held.Role, held.TaskID = whose.Role, whose.Task
-	level := "WARN"
-	if held.Severity == operator.Low {
-		level = "INFO"
+	run := operator.Run{Name: r.Run, Tenant: r.Whose.Tenant, Agent: r.Whose.Agent, Task: r.Whose.Task}
+	held, level := operator.Held{
+		Deed: r.Deed, Call: r.Call, Severity: operator.High, Tried: r.Tried, Program: r.Program, PID: r.PID,
+		Laid: r.Laid, When: r.When, Role: r.Whose.Role, TaskID: r.Whose.Task,
+	}, "WARN"
+	if r.Usual {
+		held.Severity, level = operator.Low, "INFO"
 	}
 	stream := held.TaskID
 	if run.Agent != "" {

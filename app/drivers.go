@@ -61,7 +61,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 			return err
 		}
 	}
-	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Refused: h.refused, Laid: h.laid}
+	cells := cell.Options{Instance: instance, Hide: []string{need.Data, need.Data + ".*"}, Held: h.held}
 	if !need.ReadOnly {
 		cells.Keep, cells.Leased = at+"/cells", h.base != nil
 		h.egress = egress.New(egress.Options{})
@@ -116,7 +116,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
 	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + "/homes", Own: own, Models: models, Secrets: secrets}
-	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over})
+	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over, Held: h.held, Files: cells.Files})
 	opt.Hosts, local.Hosts = hosts, hosts
 	if cells.Leased {
 		h.lease.bind(sup, hosts)

@@ -95,8 +95,8 @@ func (s *Supervisor) grant(spec *Spec) error {
 		if rules, err = s.opt.Files(spec.Whose); err != nil {
 			return fmt.Errorf("ask for the file rules: %w", err)
 		}
+		w.Guard = rules.Guard
 	}
-	w.Guard = rules.Guard
 	if w.Profile == Reader { // which changes nothing
 		rules.Read, rules.Write = append(rules.Read, rules.Write...), nil
 	}

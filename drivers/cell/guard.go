@@ -12,17 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/guarded"
 )
-
-// Laid is a file that a person's tools run, or take their orders from, because it lies
-// there, and that was made or changed while a run could.
-type Laid struct {
-	Run   string // as in Spec
-	Whose Whose
-	Path  string
-	When  string // as it follows "runs on your machine when"
-}
 
 // shares reports whether a tree may be one in which a person's tools come as well:
 // not so one of the engine's own.
@@ -127,7 +119,7 @@ func looks(path string) string {
 // tellLaid tells of what has changed since the last time.
 func (p *Process) tellLaid() {
 	for path, when := range p.laid.changed() {
-		p.sup.opt.Laid(Laid{Run: p.whose.Name, Whose: p.work, Path: printable(path, unix.PathMax), When: when})
+		p.sup.opt.Held(Held{Run: p.whose.Name, Whose: p.work, Deed: "lay", Laid: core.Clip(printable(path, unix.PathMax)), When: when})
 	}
 }
 

@@ -89,10 +89,10 @@ type lays struct {
 	all map[string]string
 }
 
-func (l *lays) take(one Laid) {
+func (l *lays) take(one Held) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[one.Path] = one.When
+	l.all[one.Laid] = one.When
 }
 
 // laying is a supervisor that tells of it, with what a project adds.
@@ -100,7 +100,7 @@ func laying(t *testing.T, l *lays, more []string, without ...string) *Supervisor
 	t.Helper()
 	l.all = map[string]string{}
 	s, err := NewSupervisor(Options{
-		Instance: "lays" + strconv.Itoa(os.Getpid()), Without: without, Laid: l.take,
+		Instance: "lays" + strconv.Itoa(os.Getpid()), Without: without, Held: l.take,
 		Files: func(Whose) (filerules.Places, error) { return filerules.Places{Guard: more}, nil },
 	})
 	expect.No(t, err)

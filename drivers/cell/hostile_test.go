@@ -294,7 +294,7 @@ func holds(t *testing.T, without []string, settings ...func(*world)) {
 		set(w)
 	}
 	var told heard
-	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Refused: told.take})
+	s, err := NewSupervisor(Options{Instance: "hostile" + strconv.Itoa(os.Getpid()), Hide: hide, Without: without, Held: told.take})
 	expect.No(t, err)
 	t.Cleanup(func() { expect.Is(t, s.Close(), nil) })
 	w.Spaces = s.spaced(t)

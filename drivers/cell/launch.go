@@ -160,7 +160,7 @@ func (s *Supervisor) launchAs(m mode, path string, spec Spec) (*Process, error) 
 	}
 	s.spare.fill(s, m, spec.Wall.walled())
 	p.missing, p.pid = append(p.missing, said.Missing...), p.mainOf(said.PID, m)
-	if s.opt.Laid != nil && len(p.laid.dirs) > 0 {
+	if s.opt.Held != nil && len(p.laid.dirs) > 0 {
 		go p.lookAfter()
 	}
 	if spec.Deadline > 0 {

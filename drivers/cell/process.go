@@ -41,7 +41,7 @@ type Process struct {
 	work     Whose
 	ways     sync.WaitGroup  // connections that go out
 	deeds    map[string]bool // that were refused, and told of; live's own
-	told     chan Refused    // that are to be told of
+	told     chan Held       // that are to be told of
 	telling  sync.WaitGroup
 	wall     Wall
 	laid     laid
@@ -128,7 +128,7 @@ func (p *Process) live() {
 	p.control.Close()
 	p.clear()
 	p.heardAll() // what a run tried is known once it is over
-	if p.sup.opt.Laid != nil {
+	if p.sup.opt.Held != nil {
 		p.tellLaid()
 	}
 	close(p.gone)

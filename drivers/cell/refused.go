@@ -14,17 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refused is the first deed of its kind that a run was refused.
-type Refused struct {
-	Run   string // as in Spec
-	Whose Whose
-	Deed  string // one word
-	Tried string // what was tried, as it follows "tried to"
+// Held is the first deed of its kind that a run was refused, or a file that a person's
+// tools run, or take their orders from, because it lies there, and that was made or
+// changed while the run could.
+type Held struct {
+	Run   string `json:"-"` // as in Spec
+	Whose Whose  `json:"-"`
+	Deed  string `json:"deed"`            // one word
+	Tried string `json:"tried,omitempty"` // what was tried, as it follows "tried to"
 	// Usual says that harmless programs try it too, and go on without.
-	Usual   bool
-	Call    string // of the kernel
-	PID     int    // of the process, as the cell counts; 0 is unknown
-	Program string // its name, which it may have given itself; printable, at most 16 bytes
+	Usual   bool   `json:"usual,omitzero"`
+	Call    string `json:"call,omitempty"`    // of the kernel
+	PID     int    `json:"pid,omitzero"`      // of the process, as the cell counts; 0 is unknown
+	Program string `json:"program,omitempty"` // its name, which it may have given itself; printable, at most 16 bytes
+	Laid    string `json:"laid,omitempty"`    // the file's path, in place of what was refused; its deed is "lay"
+	When    string `json:"when,omitempty"`    // as it follows "runs on your machine when"
 }
 
 // Who asks the kernel in vain all day long is answered later from some time on:
@@ -147,19 +151,19 @@ func printable(s string, most int) string {
 // refused tells of a deed, once of each kind whatever the init says.
 func (p *Process) refused(m message) {
 	d, known := deedOf(m.Deed)
-	if p.sup.opt.Refused == nil || !known || p.deeds[d.name] {
+	if p.sup.opt.Held == nil || !known || p.deeds[d.name] {
 		return
 	}
 	if p.deeds == nil {
-		p.deeds, p.told = map[string]bool{}, make(chan Refused, len(deeds))
+		p.deeds, p.told = map[string]bool{}, make(chan Held, len(deeds))
 		p.telling.Go(func() {
 			for r := range p.told {
-				p.sup.opt.Refused(r)
+				p.sup.opt.Held(r)
 			}
 		})
 	}
 	p.deeds[d.name] = true
-	p.told <- Refused{
+	p.told <- Held{
 		Run: p.whose.Name, Whose: p.work, Deed: d.name, Tried: d.tried, Usual: d.usual,
 		Call: printable(m.Call, maxCall), PID: m.PID, Program: printable(m.Program, maxProgram),
 	}

@@ -18,10 +18,10 @@ import (
 // heard collects what a supervisor is told of refused deeds.
 type heard struct {
 	mu  sync.Mutex
-	all []Refused
+	all []Held
 }
 
-func (h *heard) take(r Refused) {
+func (h *heard) take(r Held) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, r)
@@ -41,9 +41,9 @@ func (h *heard) of(run string) (names []string) {
 }
 
 // hearing is a supervisor whose refusals are collected.
-func hearing(t *testing.T, take func(Refused), without ...string) *Supervisor {
+func hearing(t *testing.T, take func(Held), without ...string) *Supervisor {
 	t.Helper()
-	s := expect.Of(NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Refused: take}))(t)
+	s := expect.Of(NewSupervisor(Options{Instance: "heard" + strconv.Itoa(os.Getpid()), Without: without, Held: take}))(t)
 	t.Cleanup(func() { expect.Is(t, s.Close(), nil) })
 	return s
 }
@@ -92,7 +92,7 @@ func TestADeedIsToldOnceWithWhoTriedIt(t *testing.T) {
 			got := h.all[0]
 			expect.True(t, got.PID > 0, "pid %d", got.PID)
 			got.PID = 0
-			want := Refused{Run: "r", Whose: whose, Deed: "spaces", Tried: "make name spaces of its own", Usual: true, Call: "unshare", Program: "x[31my"}
+			want := Held{Run: "r", Whose: whose, Deed: "spaces", Tried: "make name spaces of its own", Usual: true, Call: "unshare", Program: "x[31my"}
 			expect.Is(t, got, want, "told")
 		})
 	}
@@ -113,7 +113,7 @@ func TestAReaderThatLooksIntoAnotherProcessIsTold(t *testing.T) {
 func TestNobodyWaitsForWhoIsTold(t *testing.T) {
 	release := make(chan struct{})
 	var h heard
-	s := hearing(t, func(r Refused) {
+	s := hearing(t, func(r Held) {
 		<-release
 		h.take(r)
 	})

@@ -44,12 +44,10 @@ type Options struct {
 	Reach func(Conn)
 	// Over is told of a run once it is over with all its ways out. Nil is nobody.
 	Over func(Whose, string)
-	// Refused is told of the first deed of each kind that a run was refused; the
-	// run is not over before it returns. Nil is nobody.
-	Refused func(Refused)
-	// Laid is told of what a run could have laid for a person's tools to run, as Refused
-	// is. Nil is nobody.
-	Laid func(Laid)
+	// Held is told of the first deed of each kind that a run was refused, and of what it
+	// could have laid for a person's tools to run; the run is not over before it returns.
+	// Nil is nobody.
+	Held func(Held)
 	// Keep is a directory of the engine's own, which it makes, for what inits keep
 	// of runs when the engine dies; "" keeps nothing. No walled run may see it.
 	Keep string

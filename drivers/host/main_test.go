@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	driver "swarmdeck/drivers/host"
 	"swarmdeck/drivers/host/hold"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/host"
 	"swarmdeck/expect"
 )
@@ -52,6 +54,9 @@ type box struct {
 	gate   gate
 	ended  chan struct{}
 	stop   context.CancelFunc
+	guard  []string // that the project of whoever runs adds
+	heldMu sync.Mutex
+	held   []cell.Held
 }
 
 func newBox(t *testing.T, change func(*host.Host)) *box {
@@ -175,5 +180,13 @@ func kill(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
 
 // again is another start of the engine.
 func (b *box) again() *driver.Pool {
-	return driver.New(driver.Options{Cells: b.cells, Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Way: b.gate.take, Over: b.gate.ended})
+	return driver.New(driver.Options{
+		Cells: b.cells, Agents: func(string, string) []string { return b.agents }, Grace: time.Second, Way: b.gate.take, Over: b.gate.ended,
+		Files: func(cell.Whose) (files.Places, error) { return files.Places{Guard: b.guard}, nil },
+		Held: func(h cell.Held) {
+			b.heldMu.Lock()
+			defer b.heldMu.Unlock()
+			b.held = append(b.held, h)
+		},
+	})
 }

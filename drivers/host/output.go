@@ -154,6 +154,15 @@ func (p *Process) happened(e wire.Event) error {
 		}
 	case wire.Looked:
 		p.looked = e
+	case wire.Walled:
+		if held := p.l.pool.opt.Held; held != nil && e.Held != nil && p.held < maxHeld {
+			p.held++
+			h := *e.Held
+			h.Run, h.Whose = p.run, p.whose
+			p.mu.Unlock()
+			held(h)
+			p.mu.Lock()
+		}
 	case wire.EOF:
 		if out := &p.out[e.Stream]; !out.closed {
 			out.closed = true
@@ -178,6 +187,9 @@ func (p *Process) happened(e wire.Event) error {
 	p.turn.Broadcast()
 	return nil
 }
+
+// maxHeld is how often a host is believed that the wall of a run has held something.
+const maxHeld = 100
 
 func startError(e wire.Event) error {
 	switch {

@@ -28,6 +28,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/files"
 	"swarmdeck/engine/host"
 )
 
@@ -53,6 +54,9 @@ type Options struct {
 	// Over is told of a run, by its name, once all of that name are over with their
 	// ways out. Nil is nobody.
 	Over func(whose cell.Whose, run string)
+	// Files and Held are as in cell.Options; of the rules a host has what a project guards.
+	Files func(cell.Whose) (files.Places, error)
+	Held  func(cell.Held)
 	// Grace is how much longer than a host's lease a run is waited for, for what
 	// ends there to have ended; 0 means 10 s.
 	Grace time.Duration

@@ -58,6 +58,7 @@ type Process struct {
 	waits  map[uint64]chan error
 	ended  bool       // an exit is among what waits in out
 	looked wire.Event // how its terminal was last
+	held   int        // how often its wall held something
 	isOver bool
 	ways   map[*far]struct{} // its connections that go out
 }
@@ -73,6 +74,13 @@ func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 			Limits: wire.LimitsOf(spec.Limits), Profile: string(spec.Wall.Profile), Ports: spec.Wall.Reach,
 			Files: o.Files, Whole: o.Whole, Desk: o.Desk, Terminal: spec.Terminal,
 		},
+	}
+	if l.pool.opt.Files != nil && spec.Whose.Tenant != "" {
+		rules, err := l.pool.opt.Files(spec.Whose)
+		if err != nil {
+			return nil, fmt.Errorf("ask for the file rules: %w", err)
+		}
+		p.start.Guard = rules.Guard
 	}
 	if spec.Keep != nil && o.Desk == "" {
 		p.start.Keep = &wire.Keep{Stdout: spec.Keep.Stdout, Secrets: spec.Keep.Mask.Values()}

@@ -84,7 +84,7 @@ func hold(id, digest string) error {
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
 	}
-	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide, Private: []string{dir}, Way: k.carry, Reach: k.carry, Leased: true}); err != nil {
+	if k.sup, err = cell.NewSupervisor(cell.Options{Instance: "host-" + id, Hide: hide, Private: []string{dir}, Way: k.carry, Reach: k.carry, Held: k.walled, Leased: true}); err != nil {
 		return err
 	}
 	if k.own, err = safeopen.OwnFiles(filepath.Join(dir, "log"), filepath.Join(dir, spoolName), filepath.Join(dir, pinsName)); err != nil {

@@ -71,7 +71,7 @@ func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 	spec = cell.Spec{
 		Run: runName(s.Agent, run), Argv: s.Argv, Dir: s.Dir, Env: s.Env, Limits: s.Limits.Cell(),
 		Whose: cell.Whose{Agent: s.Agent, Role: s.Role},
-		Wall:  cell.Wall{Profile: profile, Told: true, Reach: s.Ports}, Terminal: s.Terminal,
+		Wall:  cell.Wall{Profile: profile, Told: true, Reach: s.Ports, Guard: s.Guard}, Terminal: s.Terminal,
 	}
 	if len(s.Ports) > 0 { // what leads there may be this program
 		spec.Wall.Read = []string{k.program}

@@ -48,6 +48,16 @@ func runName(agent, run string) string { return "agent:" + agent + ":" + run }
 
 func runOf(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
+// walled tells the engine what the wall of a run of its held.
+func (k *holder) walled(h cell.Held) {
+	k.mu.Lock()
+	r := k.runs[runOf(h.Run)]
+	k.mu.Unlock()
+	if r != nil {
+		r.tell(wire.Event{Kind: wire.Walled, Held: &h})
+	}
+}
+
 // carry has the engine take a connection of a cell, over the link that is there now.
 // Without one it breaks, and when that is lost: nothing waits for the next.
 func (k *holder) carry(c cell.Conn) {

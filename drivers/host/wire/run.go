@@ -43,6 +43,8 @@ type Start struct {
 	Profile string            `json:"profile,omitempty"`
 	// Ports of the cell lead to those of the engine, beside the proxies'.
 	Ports []int `json:"ports,omitempty" allow:"at most 16"`
+	// Guard are names at the top of shared directories that stay as they are.
+	Guard []string `json:"guard,omitempty" allow:"at most 50"`
 	// Files are those that must be as they were judged; copies of what runs of them run.
 	Files []judge.File `json:"files,omitempty" allow:"at most 1000"`
 	// Whole has it held up rather than its output be left out while the link is away.
@@ -128,6 +130,7 @@ const (
 	Exited  = "exited" // its first process; all that was written by then has come
 	// Looked tells how its terminal is, when that has changed: Foreground and Unseen.
 	Looked = "looked"
+	Walled = "walled" // what its wall held: Held
 )
 
 // Event is what happened, in order; Seq counts from 1.
@@ -150,6 +153,8 @@ type Event struct {
 	Unseen     bool  `json:"unseen,omitzero"`
 	Lease      bool  `json:"lease,omitzero"`                  // it was ended because the lease was over
 	Read       int64 `json:"read,omitzero" allow:"0 or more"` // bytes of input that it had read
+
+	Held *cell.Held `json:"held,omitzero"`
 }
 
 // Check reports an open that can't be one.
@@ -184,6 +189,11 @@ func (e *Event) Check() error {
 	e.Error = Text(e.Error, 1024)
 	for i, l := range e.Lacks {
 		e.Lacks[i] = Text(l, 128)
+	}
+	if h := e.Held; h != nil {
+		for _, s := range []*string{&h.Deed, &h.Tried, &h.Call, &h.Program, &h.Laid, &h.When} {
+			*s = Text(*s, 1024)
+		}
 	}
 	return nil
 }
