@@ -32,13 +32,13 @@ const moment = 200 * time.Millisecond
 type topic struct {
 	task, rule, policy string
 	risk               judge.Risk
-	alone              Request
+	alone              Request // as Request.question has it
 }
 
 // question is one that connections of a run wait for.
 type question struct {
 	done    chan struct{} // closed once it is over
-	wants   []Request     // once it is over, those that it named
+	wants   []Request     // the first of each thing that it is about; once it is over, those that it named
 	said    refusal       // about these, once it is over
 	waiters int
 	stop    context.CancelFunc
@@ -70,7 +70,7 @@ func (s *Service) ask(ctx context.Context, from Origin, src source, to Request) 
 		}
 		select {
 		case <-q.done:
-			return q.said, slices.Contains(q.wants, to)
+			return q.said, q.about(to)
 		case <-changed:
 		case <-ctx.Done():
 			over = true
@@ -84,20 +84,30 @@ func (s *Service) ask(ctx context.Context, from Origin, src source, to Request) 
 	return refusal{code: "gone", why: "the connection was given up"}, over
 }
 
+// about reports whether a question is about a connection or request.
+func (q *question) about(to Request) bool {
+	return slices.ContainsFunc(q.wants, func(r Request) bool { return r.question() == to.question() })
+}
+
 // join finds the question of a run that a host belongs to, or begins it; without one
 // it tells what a person said of the host before, or why nobody is asked. A yes spares
 // the question alone: another policy is asked anew.
 func (s *Service) join(ctx context.Context, from Origin, src source, to Request) (*question, refusal) {
 	s.mu.Lock()
-	said, known := s.run(&from).said[to]
+	said, known := s.run(&from).said[to.question()]
 	s.mu.Unlock()
-	if known && (said.why != "" || said.policy == s.judge.PolicyVersion(from.Tenant)) {
+	if known && (said.why != "" || to.Method == "" && said.policy == s.judge.PolicyVersion(from.Tenant)) {
 		return nil, said
 	}
 	v := s.judge.Evaluate(ctx, from.Tenant, s.question(ctx, &from, &src, []Request{to}))
 	about := topic{task: src.task, rule: v.RuleID, policy: v.PolicyVersion, risk: v.Risk}
-	if v.Decision != judge.HITL || to.Method != "" {
+	switch {
+	case v.Decision != judge.HITL:
 		about.alone = to
+	case known && said.policy == v.PolicyVersion && said.rule == v.RuleID:
+		return nil, said
+	case to.Method != "":
+		about.alone = to.question()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,12 +115,12 @@ func (s *Service) join(ctx context.Context, from Origin, src source, to Request)
 	q := r.open[about]
 	there := q != nil && q.waiters > 0
 	switch {
-	case there && slices.Contains(q.wants, to):
+	case there && q.about(to):
 		q.waiters++
 		return q, refusal{}
 	case s.closed:
 		return nil, refusal{code: "closing", why: "the engine stops"}
-	case r.unanswered[to] >= maxUnanswered:
+	case r.unanswered[to.question()] >= maxUnanswered:
 		return nil, refusal{code: "unanswered", why: fmt.Sprintf("nobody answered %d questions about it", maxUnanswered)}
 	case r.asked >= maxAsked:
 		return nil, refusal{code: "limit", why: fmt.Sprintf("this run has asked %d times already", maxAsked)}
@@ -163,9 +173,9 @@ func (s *Service) pursue(life context.Context, r *run, about topic, q *question,
 	for _, to := range named {
 		switch {
 		case said.code == "unanswered":
-			r.unanswered[to]++
+			r.unanswered[to.question()]++
 		case said.approval != "" && (said.why == "" || said.code == "person"):
-			r.said[to] = said
+			r.said[to.question()] = said
 		}
 	}
 	q.said, q.wants = said, named
@@ -203,7 +213,7 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 	})
 	switch {
 	case err == nil && reply.Approved:
-		return refusal{approval: approval, policy: reply.Decision.PolicyVersion}
+		return refusal{approval: approval, policy: reply.Decision.PolicyVersion, rule: reply.Decision.RuleID}
 	case err == nil && approval != "" && reply.Decision.Decision == judge.HITL: // no person said no
 		return refusal{code: "void", why: reply.Reason, approval: approval}
 	case err == nil:
@@ -241,6 +251,9 @@ func (s *Service) question(ctx context.Context, from *Origin, src *source, all [
 	who, wants := src.who(from), "connects to "+strings.Join(append([]string{to.Target.String()}, args.Others...), ", ")
 	if to.Method != "" {
 		wants = fmt.Sprintf("asks %s for %s %s", to.Target, to.Method, to.Shown())
+		if to != to.question() {
+			wants += ", and for what else it reads there"
+		}
 	}
 	ask := judge.Ask{
 		Gate: judge.GateNet, TaskID: src.task,

@@ -52,6 +52,15 @@ func NewRequest(to Target, method, path, query string) (Request, error) {
 	return r, nil
 }
 
+// question is what an answer about a request is about for the rest of its run: what
+// reads stands for all that reads of its host.
+func (r Request) question() Request {
+	if slices.Contains(ReadOnly(), r.Method) && !r.loose {
+		r.Method, r.Path = UploadPack, ""
+	}
+	return r
+}
+
 func isMethod(s string) bool {
 	return s != "" && len(s) <= maxMethod && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }

@@ -161,6 +161,35 @@ func TestARequestThatNoRuleCoversIsAPersonsToAllow(t *testing.T) {
 	expect.True(t, len(all) == 1 && strings.Contains(string(all[0].Payload), `"method":"DELETE"`), "%v", all)
 }
 
+func TestWhatReadsOfAHostIsOneQuestionOfARun(t *testing.T) {
+	w := open(t, "", 0)
+	ask := func(method, path string) <-chan egress.Verdict {
+		return expect.Later(func() egress.Verdict { return w.Egress.Decide(t.Context(), ada, request(t, method, path, "")) })
+	}
+	first, second := ask("GET", "/a"), ask("HEAD", "/b")
+	a := w.open(1)[0]
+	expect.Has(t, a.Intent, ", and for what else it reads there")
+	w.answer(a.ApprovalID, judge.Answer{Approve: true})
+	for i, done := range []<-chan egress.Verdict{first, second, ask("GET", "/c"), ask("POST", "/r.git/git-upload-pack")} {
+		v := <-done
+		expect.True(t, v.Allowed && v.Asked, "%d: %+v", i, v)
+	}
+	for _, c := range []struct{ method, path string }{{"POST", "/a"}, {"POST", "/b"}, {"GET", "/a/../b"}, {"GET", "/r.git/git-receive-pack"}} {
+		done := ask(c.method, c.path)
+		a := w.open(1)[0]
+		expect.True(t, !strings.Contains(a.Intent, "what else"), "%s", a.Intent)
+		w.answer(a.ApprovalID, judge.Answer{Reason: "no"})
+		v := <-done
+		expect.True(t, !v.Allowed, "%s %s: %+v", c.method, c.path, v)
+	}
+	other := ada
+	other.Run = "r2"
+	done := expect.Later(func() egress.Verdict { return w.Egress.Decide(t.Context(), other, request(t, "GET", "/a", "")) })
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "no"})
+	expect.True(t, !(<-done).Allowed, "it holds for another run")
+	expect.True(t, (<-ask("GET", "/d")).Allowed, "a no of another run holds for this one")
+}
+
 func TestRulesAboutRequestsAreChecked(t *testing.T) {
 	for _, c := range []struct{ methods, path string }{
 		{"get", ""}, {"", "x"}, {"", "/a/*/b"}, {"", "/a/../b"}, {"", "/a//b"}, {"", "/" + strings.Repeat("a", 600)}, {"A,B,C,D,E,F,G,H,I,J,K,L,M,N,O,P,Q", ""},

@@ -27,7 +27,7 @@ type run struct {
 	from       Origin
 	used       map[string]*sums // by task, "" where none is known
 	open       map[topic]*question
-	said       map[Request]refusal // by a person; without a reason it is allowed
+	said       map[Request]refusal // by a person, of all that a question is about; without a reason it is allowed
 	unanswered map[Request]int
 	asked      int
 	told       map[told]bool // refusals that are in the log
