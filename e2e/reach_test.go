@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -94,4 +96,28 @@ func (u *until) Write(p []byte) (int, error) {
 		close(u.seen)
 	}
 	return n, err
+}
+
+func TestAnAgentThatAnotherMachineMakesWorksInADirectoryOfItsOwn(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.ok("tenant", "create", "t_acme")
+	signer, line := pair(t, 1)
+	u.ok("operator", "set", "olga", "--role", "operator", "--key", line)
+	d := u.daemon()
+	g := d.enter("anyone", signer)
+	here := expect.Of(os.Getwd())(t) // where the engine was started
+	code, _, stderr := g.run("agent create near --project p --dir " + here + " -- cat")
+	expect.True(t, code != 0 && strings.Contains(stderr, "another machine"), "exit %d: %s", code, stderr)
+	var dirs []string
+	for _, name := range []string{"one", "two"} {
+		code, _, stderr := g.run("agent create " + name + " --project p -- sh -c 'pwd; touch made'")
+		expect.True(t, code == 0, "exit %d: %s", code, stderr)
+		dirs = append(dirs, field(u.ok("agent", "show", name, "-o", "json"), "dir"))
+		code, _, stderr = g.run("agent assign " + name + " go --wait")
+		expect.True(t, code == 0, "exit %d: %s", code, stderr)
+		_, err := os.Stat(filepath.Join(dirs[len(dirs)-1], "made"))
+		expect.No(t, err)
+	}
+	expect.True(t, dirs[0] != dirs[1] && strings.HasPrefix(dirs[0], u.data()+".run/work/"), "%q", dirs)
 }

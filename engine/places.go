@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -90,12 +91,25 @@ func (e *Engine) Names(ctx context.Context, by core.Caller, field string, use re
 	case reach.Env:
 		err = scope.Runs(field, e.dir, "", value)
 	default:
-		if value == e.dir && by.Kind == core.Operator { // where nobody named anything
-			return nil
-		}
 		_, err = scope.Named(field, value)
 	}
 	return e.unreached(ctx, by, field, err)
+}
+
+// Apart is where an agent works for which an operator of another machine names no
+// directory: where the engine does if they reach that, else in a new one of its own.
+func (e *Engine) Apart(by core.Caller) (string, error) {
+	scope := e.ScopeOf(by)
+	if dir, err := scope.Named("dir", e.dir); err == nil {
+		return dir, nil
+	}
+	dir, err := scope.Dir("dir", "")
+	if err == nil {
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			err = fmt.Errorf("make a directory of its own: %w", err)
+		}
+	}
+	return dir, err
 }
 
 func (e *Engine) unreached(ctx context.Context, by core.Caller, field string, err error) error {

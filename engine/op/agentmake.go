@@ -20,6 +20,11 @@ import (
 // the error.
 func (c *Call) MakeAgent(ctx context.Context, a fleet.Create, own *bool, base string) (made fleet.Agent, err error) {
 	here := a.Host == "" && a.On == ""
+	if a.Dir == "" && here && c.By.Far && a.Runtime != "coder" {
+		if a.Dir, err = c.Apart(c.By); err != nil {
+			return made, err
+		}
+	}
 	treed := own != nil && *own || own == nil && here && a.Runtime != "coder" && c.Trees.Repository(a.Dir) != ""
 	if treed && a.Runtime == "coder" {
 		return made, core.Invalid("tree", true, "none: a Coder workspace has files of its own")

@@ -184,7 +184,7 @@ func (c *Call) placed(input core.Raw) (core.Raw, error) {
 	return core.Encode(fields)
 }
 
-// path resolves a path that the caller gave.
+// path resolves a path that the caller gave; of another machine none is none.
 func (c *Call) path(p string) string {
 	base := c.Dir
 	if c.Engine != nil && c.By.Kind == core.Agent { // its own, not where the engine runs
@@ -192,7 +192,7 @@ func (c *Call) path(p string) string {
 			base = own[0]
 		}
 	}
-	if filepath.IsAbs(p) || base == "" {
+	if filepath.IsAbs(p) || base == "" || p == "" && c.By.Far {
 		return p
 	}
 	return filepath.Join(base, p)
