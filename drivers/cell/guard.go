@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,24 +24,69 @@ func (s *Supervisor) shares(spec Spec, t tree, own ownFiles) bool {
 		!slices.ContainsFunc(s.opt.Private, func(dir string) bool { return within(t.path, resolved(dir)) })
 }
 
-// guardsAt are the names at the top of a directory that workers leave as they are, and
-// when each is run.
+// Bounds of what is looked through in a tree, the shallow directories first.
+const maxLooked, maxNames = 500, 10_000 // directories, and names of each below the top
+
+// guard is a path that is left as it is: it begins with first, and when it is run.
+type guard struct{ first, rest, when string }
+
+// guardsAt are the names below a directory that workers leave as they are, at its top and
+// of the projects within it, and when each is run.
 func guardsAt(dir string, more []string) map[string]string {
-	all := map[string]string{}
-	if info, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && !info.IsDir() { // it leads to a repository
-		all[".git"] = "you run git there"
-	}
+	exact, wild := map[string][]guard{}, []guard{}
 	for _, r := range guarded.With(more) {
 		for _, p := range r.Paths {
-			if r.Named {
-				continue
-			}
-			names, _ := fs.Glob(os.DirFS(dir), p)
-			for _, name := range names {
-				all[name] = r.When
+			first, rest, _ := strings.Cut(p, "/")
+			switch g := (guard{first, rest, r.When}); {
+			case r.Named:
+			case strings.ContainsAny(first, `*?[\`):
+				wild = append(wild, g)
+			default:
+				exact[first] = append(exact[first], g)
 			}
 		}
 	}
+	all, most := map[string]string{}, -1
+	for looked, way := 0, []string{"."}; len(way) > 0 && looked < maxLooked; looked++ {
+		at := way[0]
+		way = way[1:]
+		for _, e := range entries(filepath.Join(dir, at), most) {
+			name, its := filepath.Join(at, e.Name()), exact[e.Name()]
+			for _, g := range wild {
+				if is, _ := path.Match(g.first, e.Name()); is {
+					its = append(slices.Clip(its), g)
+				}
+			}
+			if e.Name() == ".git" && !e.IsDir() { // it leads to a repository
+				its = []guard{{when: "you run git there"}}
+			}
+			for _, g := range its {
+				names := []string{"."}
+				if g.rest != "" {
+					names, _ = fs.Glob(os.DirFS(filepath.Join(dir, name)), g.rest)
+				}
+				for _, n := range names {
+					all[filepath.Join(name, n)] = g.when
+				}
+			}
+			if e.IsDir() && len(its) == 0 && e.Name() != "node_modules" {
+				way = append(way, name)
+			}
+		}
+		most = maxNames
+	}
+	return all
+}
+
+// entries lists a directory, at most so many names.
+func entries(dir string, most int) []fs.DirEntry {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	all, _ := f.ReadDir(most)
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
 }
 

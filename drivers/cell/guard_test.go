@@ -22,7 +22,8 @@ func sharedYard(t *testing.T) string {
 	dir := yard(t)
 	expect.No(t, os.Chown(dir, os.Geteuid(), os.Getegid()))
 	script := `git init -q . && mkdir -p .vscode .claude sub && echo mine >.envrc && echo mine >.vscode/tasks.json && echo mine >.claude/settings.json && echo mine >.mcp.json &&
-		ln -s sub/real .exrc && echo mine >sub/real && echo x >f && git add . && git -c user.name=x -c user.email=x@x commit -qm first`
+		ln -s sub/real .exrc && echo mine >sub/real && echo x >f && git add . && git -c user.name=x -c user.email=x@x commit -qm first &&
+		mkdir -p packages/web && echo mine >packages/web/.envrc && git init -q packages/lib && echo packages/lib >>.git/info/exclude`
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
@@ -42,7 +43,7 @@ func TestWhatAPersonsToolsRunIsReadOnlyInASharedDirectory(t *testing.T) {
 				t.Skip("there are no name spaces")
 			}
 			dir := sharedYard(t)
-			guarded := []string{".git/config", ".git/hooks", ".envrc", ".vscode/tasks.json", ".claude/settings.json", ".mcp.json", "sub/real"}
+			guarded := []string{".git/config", ".git/hooks", ".envrc", ".vscode/tasks.json", ".claude/settings.json", ".mcp.json", "sub/real", "packages/web/.envrc", "packages/lib/.git/config"}
 			before := map[string]string{}
 			for _, g := range guarded {
 				data, _ := os.ReadFile(filepath.Join(dir, g))
@@ -52,10 +53,10 @@ func TestWhatAPersonsToolsRunIsReadOnlyInASharedDirectory(t *testing.T) {
 				return said(t, start(t, s, Spec{Dir: dir, Wall: Wall{Profile: Worker}, Argv: sh("exec 2>&1; " + script)}))
 			}
 			for _, script := range []string{
-				`for f in .git/config .envrc .vscode/tasks.json .claude/settings.json .mcp.json .exrc sub/real; do echo pwned >>$f && echo "wrote $f"; done`,
-				`for f in .git/hooks/pre-commit .vscode/new .claude/new; do echo pwned >$f && echo "made $f"; done`,
-				`git config core.fsmonitor ./pwned && echo set; git remote add x /tmp && echo added`,
-				`for f in .git .git/config .git/hooks .envrc .vscode .claude .mcp.json sub; do mv $f moved && echo "moved $f"; done`,
+				`for f in .git/config .envrc .vscode/tasks.json .claude/settings.json .mcp.json .exrc sub/real packages/web/.envrc packages/lib/.git/config; do echo pwned >>$f && echo "wrote $f"; done`,
+				`for f in .git/hooks/pre-commit .vscode/new .claude/new packages/lib/.git/hooks/pre-commit; do echo pwned >$f && echo "made $f"; done`,
+				`git config core.fsmonitor ./pwned && echo set; git remote add x /tmp && echo added; git -C packages/lib config core.fsmonitor ./pwned && echo set`,
+				`for f in .git .git/config .git/hooks .envrc .vscode .claude .mcp.json sub packages packages/lib packages/lib/.git packages/web; do mv $f moved && echo "moved $f"; done`,
 				`for f in .git .git/config .git/hooks .envrc .vscode .claude .mcp.json sub/real; do rm -rf $f; [ -e $f ] || echo "removed $f"; done`,
 				`for f in .git/config .envrc .mcp.json; do echo pwned >n; mv -f n $f && echo "over $f"; ln -f n $f && echo "linked $f"; done; rm -f n`,
 				`chmod 777 .git/config .envrc && echo chmod; touch -d @1 .envrc && echo touched; truncate -s 0 .mcp.json && echo cut`,
@@ -115,9 +116,10 @@ func TestWhatNoMountHoldsIsTold(t *testing.T) {
 			s := laying(t, &told, []string{"justfile"}, without...)
 			dir := sharedYard(t)
 			said(t, start(t, s, Spec{Dir: dir, Whose: Whose{Tenant: "t", Agent: "eve"}, Wall: Wall{Profile: Worker}, Argv: sh(
-				`exec 2>&1; echo x >.bashrc; mkdir .husky; echo x >.husky/pre-commit; echo .. >.git/commondir; rm .exrc; echo x >.exrc; echo x >justfile; echo x >README; echo x >>.envrc; mkdir node_modules; touch node_modules/.bin`)}))
+				`exec 2>&1; echo x >.bashrc; mkdir .husky; echo x >.husky/pre-commit; echo .. >.git/commondir; rm .exrc; echo x >.exrc; echo x >justfile; echo x >README; echo x >>.envrc; mkdir node_modules; touch node_modules/.bin; mkdir a; git init -q a/b`)}))
 			want := map[string]string{
 				".bashrc": "a shell of yours has its home there", ".husky": "you commit there and its hooks are installed", ".git/commondir": "you run git there",
+				"a/b/.git/config": "you run git there", "a/b/.git/hooks": "you run git there",
 				".exrc": "you open the folder in Vim, Neovim or Emacs", "justfile": "you work on the project, whose guard names it",
 			}
 			if !s.spaced(t) {
