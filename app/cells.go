@@ -107,10 +107,12 @@ func (h *instance) places(w cell.Whose) (files.Places, error) {
 }
 
 // scope asks the engine what whoever asked for a task may name.
-func (h *instance) scope(w cell.Whose) (reach.Scope, error) {
+func (h *instance) scope(w cell.Whose) (reach.Scope, error) { return h.scopeOf(w.Tenant, w.Task) }
+
+func (h *instance) scopeOf(tenant, task string) (reach.Scope, error) {
 	eng := h.running.Load()
 	if eng == nil {
 		return reach.Scope{}, core.Errorf(core.Unavailable, "the engine is not open")
 	}
-	return eng.ScopeOfTask(context.Background(), w.Tenant, w.Task)
+	return eng.ScopeOfTask(context.Background(), tenant, task)
 }

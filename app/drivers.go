@@ -49,7 +49,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 		return err
 	}
 	opt.Own = own
-	builtins := builtin.Options{Dir: dir, Own: own, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", QueryWord}}
+	builtins := builtin.Options{Dir: dir, Own: own, Scope: h.scopeOf, Refused: post.Refused, Messages: post, Query: []string{"/proc/self/exe", QueryWord}}
 	opt.Static = builtin.Definitions()
 	at := h.beside(need.Data)
 	instance := socket.Instance(at)

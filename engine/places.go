@@ -86,10 +86,10 @@ func (e *Engine) ScopeOfTask(ctx context.Context, tenant, id string) (reach.Scop
 func (e *Engine) Names(ctx context.Context, by core.Caller, field string, use reach.Use, value string) (err error) {
 	scope := e.ScopeOf(by)
 	switch use {
-	case reach.Command:
-		err = scope.Runs(field, e.dir, value, "")
+	case reach.Command, reach.Argv:
+		err = scope.Runs(field, "", value, "")
 	case reach.Env:
-		err = scope.Runs(field, e.dir, "", value)
+		err = scope.Runs(field, "", "", value)
 	default:
 		_, err = scope.Named(field, value)
 	}

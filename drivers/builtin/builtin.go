@@ -17,6 +17,7 @@ import (
 
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/reach"
 	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/skill"
 	"swarmdeck/engine/swarm"
@@ -27,12 +28,14 @@ const Kind = "builtin"
 
 // Options of New.
 type Options struct {
-	// Dir is where relative paths start, absolute. Files are read and written
+	// Dir is where relative paths of a person start, absolute. Files are read and written
 	// below it only.
 	Dir string
+	// Scope tells what whoever asked for a task may name; nil is all below Dir.
+	Scope func(tenant, task string) (reach.Scope, error)
 	// Own are the engine's own files, which are refused.
 	Own *safeopen.Own
-	// Refused is told when a call reached for one of them; nil is not.
+	// Refused is told when a call reached for one of them, or out of its scope; nil is not.
 	Refused func(ctx context.Context, call skill.Call, err error)
 	// Messages is where wait-for-message waits; without it, that can't start.
 	Messages Messages
@@ -124,24 +127,39 @@ func read(call skill.Call, params any) error {
 // maxPath is the longest path, in bytes (PATH_MAX).
 const maxPath = 4096
 
-// path makes a path absolute, and relative to the directory.
-func (r *Runner) path(p string) (full, name string, err error) {
+// file is one that a call names: below root, as which it is opened.
+type file struct{ root, name string }
+
+func (f file) path() string { return filepath.Join(f.root, f.name) }
+
+// file settles a path as whoever asked for a task may name it.
+func (r *Runner) file(tenant, task, p string) (f file, err error) {
 	if p == "" || len(p) > maxPath || strings.IndexByte(p, 0) >= 0 {
-		return "", "", core.Invalid("path", p, "a path of 1-4096 bytes")
+		return f, core.Invalid("path", p, "a path of 1-4096 bytes")
 	}
 	if strings.HasSuffix(p, "/") {
-		return "", "", core.Invalid("path", p, "the path of a file, without a slash at its end")
+		return f, core.Invalid("path", p, "the path of a file, without a slash at its end")
 	}
-	full = p
+	scope := reach.Scope{Free: true}
+	if r.opt.Scope != nil {
+		if scope, err = r.opt.Scope(tenant, task); err != nil {
+			return f, err
+		}
+	}
+	if f.root = r.opt.Dir; !scope.Free {
+		if p, err = scope.Named("path", p); err != nil {
+			return f, err
+		}
+		f.root = scope.Root(p)
+	}
 	if !filepath.IsAbs(p) {
-		full = filepath.Join(r.opt.Dir, p)
+		p = filepath.Join(f.root, p)
 	}
-	full = filepath.Clean(full)
-	name, err = filepath.Rel(r.opt.Dir, full)
-	if err != nil || !filepath.IsLocal(name) {
-		return "", "", core.Invalid("path", p, "a path within "+r.opt.Dir)
+	f.name, err = filepath.Rel(f.root, filepath.Clean(p))
+	if err != nil || !filepath.IsLocal(f.name) {
+		return f, core.Invalid("path", p, "a path within "+f.root)
 	}
-	return full, name, nil
+	return f, nil
 }
 
 // defaultBytes is the most that is brought back unless max_bytes says more.

@@ -30,25 +30,25 @@ func (r *Runner) fileRead(ctx context.Context, call skill.Call, hold *skill.Hold
 		return nil, err
 	}
 	most := cmp.Or(p.MaxBytes, defaultBytes)
-	path, name, err := r.path(p.Path)
+	f, err := r.file(call.Tenant, call.TaskID, p.Path)
 	if err != nil {
-		return nil, err
+		return nil, r.fileError(ctx, call, "read", p.Path, err)
 	}
 	if err := hold.Wait(ctx); err != nil {
 		return nil, err
 	}
 	var data []byte
-	err = r.at(name, func(at *safeopen.Place) (err error) {
+	err = r.at(f, func(at *safeopen.Place) (err error) {
 		data, _, err = at.Read(most)
 		return err
 	})
 	if errors.Is(err, safeopen.ErrTooLarge) {
-		return nil, tooLarge("the file "+path, most)
+		return nil, tooLarge("the file "+f.path(), most)
 	}
 	if err != nil {
-		return nil, r.fileError(ctx, call, "read", path, err)
+		return nil, r.fileError(ctx, call, "read", f.path(), err)
 	}
-	out := readResult{Path: path, Bytes: len(data)}
+	out := readResult{Path: f.path(), Bytes: len(data)}
 	if s := string(data); utf8.ValidString(s) {
 		out.Content = &s
 	} else {
@@ -57,14 +57,14 @@ func (r *Runner) fileRead(ctx context.Context, call skill.Call, hold *skill.Hold
 	return core.Encode(out)
 }
 
-// at works on what a name below the directory leads to.
-func (r *Runner) at(name string, work func(*safeopen.Place) error) error {
-	root, err := r.opt.Own.Root(r.opt.Dir)
+// at works on what a file's name leads to.
+func (r *Runner) at(f file, work func(*safeopen.Place) error) error {
+	root, err := r.opt.Own.Root(f.root)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	at, err := root.Place(name)
+	at, err := root.Place(f.name)
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func (r *Runner) at(name string, work func(*safeopen.Place) error) error {
 }
 
 // fileError gives an error of the system the class that a caller can act on.
-// That somebody reached for the engine's own files is told.
+// That somebody reached for the engine's own files, or out of their scope, is told.
 func (r *Runner) fileError(ctx context.Context, call skill.Call, verb, path string, err error) error {
 	var known *core.Error
 	code := core.Internal
-	if safeopen.IsOwn(err) && r.opt.Refused != nil {
+	if (safeopen.IsOwn(err) || errors.Is(err, core.Kind(core.Denied))) && r.opt.Refused != nil {
 		r.opt.Refused(ctx, call, err)
 	}
 	switch {

@@ -23,9 +23,9 @@ func (r *Runner) fileWrite(ctx context.Context, call skill.Call, hold *skill.Hol
 	if err := read(call, &p); err != nil {
 		return nil, err
 	}
-	path, name, err := r.path(p.Path)
+	f, err := r.file(call.Tenant, call.TaskID, p.Path)
 	if err != nil {
-		return nil, err
+		return nil, r.fileError(ctx, call, "write", p.Path, err)
 	}
 	write, ok := map[string]func(*safeopen.Place, []byte) (bool, error){
 		"": create, "create": create, "overwrite": overwrite, "append": (*safeopen.Place).Append,
@@ -37,29 +37,29 @@ func (r *Runner) fileWrite(ctx context.Context, call skill.Call, hold *skill.Hol
 		return nil, err
 	}
 	var created bool
-	err = r.at(name, func(at *safeopen.Place) (err error) {
+	err = r.at(f, func(at *safeopen.Place) (err error) {
 		created, err = write(at, []byte(p.Content))
 		return err
 	})
 	if err != nil {
-		return nil, r.fileError(ctx, call, "write", path, err)
+		return nil, r.fileError(ctx, call, "write", f.path(), err)
 	}
-	return core.Encode(writeResult{Path: path, Bytes: len(p.Content), Created: created})
+	return core.Encode(writeResult{Path: f.path(), Bytes: len(p.Content), Created: created})
 }
 
 // Places implements skill.Placed: the file that file-write writes.
-func (r *Runner) Places(spec skill.Spec, params core.Raw) []string {
+func (r *Runner) Places(tenant, task string, spec skill.Spec, params core.Raw) []string {
 	var p struct {
 		Path string `json:"path"`
 	}
 	if spec.Name != "file-write" || core.DecodeStored(params, &p) != nil {
 		return nil
 	}
-	path, _, err := r.path(p.Path)
+	f, err := r.file(tenant, task, p.Path)
 	if err != nil {
 		return nil
 	}
-	return []string{path}
+	return []string{f.path()}
 }
 
 func create(at *safeopen.Place, content []byte) (bool, error) { return true, at.Create(content) }

@@ -71,7 +71,7 @@ func (r *SkillRunner) dirOf(spec skill.Spec) (string, error) {
 func (r *SkillRunner) Effects(skill.Spec) []skill.Effect { return []skill.Effect{skill.Exec} }
 
 // Places implements skill.Placed: a command works in its directory.
-func (r *SkillRunner) Places(spec skill.Spec, _ core.Raw) []string {
+func (r *SkillRunner) Places(_, _ string, spec skill.Spec, _ core.Raw) []string {
 	dir, err := r.dirOf(spec)
 	if err != nil {
 		return nil

@@ -150,7 +150,7 @@ func (p *Param) values() []string {
 	switch into := p.Into.(type) {
 	case *string:
 		if p.Names == reach.Command { // a line of a shell's
-			return strings.Fields(*into)
+			return append(strings.Fields(*into), *into)[:1:1]
 		}
 		return []string{*into}
 	case *Path:

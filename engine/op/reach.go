@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -70,7 +71,8 @@ func (c *Call) mayName(ctx context.Context, field string, use reach.Use, values 
 			if v == "" || v == "-" {
 				continue
 			}
-		case use == reach.Command && i == 0 && strings.Contains(v, "/"):
+		case use == reach.Command && (i == 0 && strings.Contains(v, "/") || filepath.IsAbs(v)): // its cell has what its words name
+		case use == reach.Argv && i == 0 && strings.Contains(v, "/"):
 		case use == reach.Env && strings.HasPrefix(v, "PATH="):
 			v = after
 		default:

@@ -31,7 +31,7 @@ func runs() []*Op {
 			"said at once. Interrupting it cancels the task. A command line of a shell is run by: -- sh -c 'LINE'.",
 		Example: "run -- go test ./...",
 		Params: []*Param{
-			{Name: "command", About: "CMD", Rest: true, Need: true, Into: &argv, Names: reach.Command},
+			{Name: "command", About: "CMD", Rest: true, Need: true, Into: &argv, Names: reach.Argv},
 			flag(&dir, "dir", "where it runs: `DIR` (default here)").from("dir"),
 			flag(&name, "name", "what it is called for people: `NAME`"),
 		},

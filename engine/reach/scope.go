@@ -6,6 +6,7 @@
 package reach
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -26,7 +27,8 @@ type Use string
 // package holds the value to that.
 const (
 	Path     Use = "path"        // of the engine's machine: see Scope.Named
-	Command  Use = "command"     // which runs in a cell, with its program: see Scope.Runs
+	Command  Use = "command"     // which runs in a cell, with its program and the files that its words name: see Scope.Runs
+	Argv     Use = "argv"        // of a task, whose program alone its cell has
 	Env      Use = "environment" // of a command, NAME=VALUE, which says where its programs are
 	Variable Use = "variable"    // of the engine's own environment: admins name it
 	Address  Use = "address"     // a host or a remote, as its record allows
@@ -72,44 +74,48 @@ func (s Scope) Named(field, path string) (string, error) {
 	}
 	full := path
 	if !filepath.IsAbs(full) {
-		full = filepath.Join(s.start(), full)
+		full = filepath.Join(s.Start(), full)
 	}
 	real, err := resolved(filepath.Clean(full))
 	if err != nil || strings.IndexByte(path, 0) >= 0 {
 		return "", s.refused(field, path, "can't be followed to where it leads")
 	}
-	at := func(dirs []string) (string, bool) {
-		for _, dir := range dirs {
-			if root, err := resolved(dir); err == nil && Within(real, root) {
-				return root, true
-			}
-		}
-		return "", false
-	}
-	if s.Place != "" {
-		if root, is := at([]string{s.Place}); is && real != root {
-			return real, nil
-		}
-	}
-	root, own := at(s.Own)
-	if own && real == root { // a person put them there
+	if root := rootOf(real, s.Place); root != "" && real != root {
 		return real, nil
 	}
-	if !own {
-		if _, given := at(s.More); !given {
-			return "", s.refused(field, path, "lies outside of what "+s.Who+" may name")
-		}
+	root := rootOf(real, s.Own...)
+	switch {
+	case root != "" && real == root: // a person put them there
+		return real, nil
+	case root == "" && rootOf(real, s.More...) == "":
+		return "", s.refused(field, path, "lies outside of what "+s.Who+" may name")
 	}
 	return real, s.Never(field, path, real, root)
 }
 
+// Root is the directory of the caller's that a path lies in which Named has settled.
+func (s Scope) Root(real string) string {
+	return rootOf(real, slices.Concat([]string{s.Place}, s.Own, s.More)...)
+}
+
+// rootOf is the first of some directories that a real path lies in, "" for none.
+func rootOf(real string, dirs ...string) string {
+	for _, dir := range dirs {
+		if root, err := resolved(dir); dir != "" && err == nil && Within(real, root) {
+			return root
+		}
+	}
+	return ""
+}
+
 // Runs refuses what a command would bring into its cell: the program, which a path may
-// lead to from its directory, and the directories of the PATH that it is given. What the
-// system has, or the engine's own PATH, needs no leave.
+// lead to from its directory, "" for where the caller works, and the directories of the
+// PATH that it is given. What the system has, or the engine's own PATH, needs no leave.
 func (s Scope) Runs(field, dir, program, path string) error {
 	if s.Free {
 		return nil
 	}
+	dir = cmp.Or(dir, s.Start())
 	places := filepath.SplitList(path)
 	if strings.Contains(program, "/") {
 		if !filepath.IsAbs(program) {
@@ -132,8 +138,8 @@ func (s Scope) Runs(field, dir, program, path string) error {
 	return nil
 }
 
-// start is where relative paths start from.
-func (s Scope) start() string {
+// Start is where relative paths start from.
+func (s Scope) Start() string {
 	if len(s.Own) > 0 {
 		return s.Own[0]
 	}

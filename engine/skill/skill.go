@@ -149,9 +149,9 @@ type Recorder interface {
 }
 
 // Placed is a Runner that knows which files and directories a skill with these
-// parameters is there to change: absolute paths.
+// parameters is there to change for a task: absolute paths.
 type Placed interface {
-	Places(spec Spec, params core.Raw) []string
+	Places(tenant, task string, spec Spec, params core.Raw) []string
 }
 
 // component is what troubles of this package are told under.

@@ -102,7 +102,7 @@ func (r *run) worked(ctx context.Context, runner Runner, k *Skill, e *Execution,
 	if !ok || r.s.opt.Record == nil {
 		return
 	}
-	if places := placed.Places(k.Runner, e.Parameters); len(places) > 0 {
+	if places := placed.Places(r.job.Task.TenantID, r.job.Task.TaskID, k.Runner, e.Parameters); len(places) > 0 {
 		r.s.opt.Record.Tried(context.WithoutCancel(ctx), e, places, since)
 	}
 }
