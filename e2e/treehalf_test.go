@@ -14,8 +14,8 @@ import (
 )
 
 // TestAMergeThatWasBegunIsThereWholeOrNotAtAll kills the engine at random instants of an
-// approved merge of many files: changed, new and deleted ones. Whatever is asked after
-// that is denied. Branch, index, files and record agree each time.
+// approved merge of many files: changed, new and deleted ones. Nothing that was answered is
+// asked again; where the answer did not come in, it is denied then. Branch, index, files and record agree each time.
 // SWARMDECK_TREE_KILLS is how many kills of merges of 3,000 files, where somebody has more
 // time.
 func TestAMergeThatWasBegunIsThereWholeOrNotAtAll(t *testing.T) {
@@ -70,6 +70,7 @@ func (k *treeKills) begun(n, files int) {
 		approval = k.question(id)
 		return approval != ""
 	})
+	answered := true
 	approve := []string{"approval", "approve", approval, "--reason", "looks right"}
 	if n == 0 {
 		began := time.Now()
@@ -77,13 +78,14 @@ func (k *treeKills) begun(n, files int) {
 		k.ok("task", "wait", id, "--timeout", patience.String())
 		k.took["begun"] = time.Since(began)
 	} else {
-		k.killedIn(approve)
+		answered = k.killedIn(approve)
 		k.serve()
 	}
 	ended := ""
 	expect.Await(k.t, "end of "+id, func() bool {
 		if q := k.question(id); q != "" {
 			k.ops["asked again"]++
+			expect.Must(k.t, !answered, "round %d: what was approved is asked again", n)
 			k.ok("approval", "deny", q, "--reason", "not any more")
 		}
 		_, out, _ := k.run("task", "wait", id, "--timeout", "1s", "-o", "json")
@@ -117,13 +119,14 @@ func (k *treeKills) question(task string) (approval string) {
 	return approval
 }
 
-// killedIn runs a command and kills the engine at a random instant of what comes of it.
-func (k *treeKills) killedIn(args []string) {
+// killedIn runs a command and kills the engine at a random instant of what comes of it;
+// it reports whether the command was carried out by then.
+func (k *treeKills) killedIn(args []string) bool {
 	k.t.Helper()
 	cmd := k.command(args...)
 	instant := time.After(time.Duration(k.random.Int64N(int64(k.took["begun"]))))
 	k.must(cmd.Start())
 	<-instant
 	k.kill()
-	_ = cmd.Wait() // it may have been answered, or not
+	return cmd.Wait() == nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/tree"
 	"swarmdeck/ui/compare"
 	"swarmdeck/ui/diff"
@@ -33,6 +34,7 @@ type diffs struct {
 type works interface {
 	Compare(ctx context.Context, tenant, agent string, q tree.Query) (tree.Compared, error)
 	Write(ctx context.Context, c tree.Compared, out io.Writer) error
+	Whole(ctx context.Context, tenant string, action judge.Action) ([]byte, error)
 }
 
 // maxWork bounds what is shown of the work in a tree, in bytes.
@@ -59,6 +61,14 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 		}
 		for i := range a.Changes {
 			text.WriteString(diff.Named(a.Changes[i].Path, a.Changes[i].Diff))
+		}
+		if a.Lands() && len(a.Changes) > 0 {
+			whole, err := d.trees.Whole(ctx, tenant, a.Action)
+			if err != nil {
+				return review.Stored{}, err
+			}
+			text.Reset()
+			text.Write(whole)
 		}
 		version, title = a.Digest, fmt.Sprintf("that %s wants to make", cmp.Or(a.Agent.Name, string(a.RequestedKind)))
 	case "compare":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/judge"
 	"swarmdeck/engine/tree"
 	"swarmdeck/expect"
 	"swarmdeck/ui/pane/review"
@@ -117,6 +118,8 @@ func (noTrees) Compare(context.Context, string, string, tree.Query) (tree.Compar
 }
 
 func (noTrees) Write(context.Context, tree.Compared, io.Writer) error { return nil }
+
+func (noTrees) Whole(context.Context, string, judge.Action) ([]byte, error) { return nil, nil }
 
 // workShelf has the diffs of the trees.
 type workShelf struct{ texts map[string]string }

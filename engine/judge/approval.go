@@ -290,6 +290,24 @@ func (j *approvals) Start(tx *audit.Tx, approvalID string, ask Ask) (bool, error
 	return true, nil
 }
 
+// StandsStill reports whether an approval holds for the same effect once more after its
+// engine died: nobody used it, or what did so had not begun, which undone says. It may be
+// used then as if it had not been.
+func (j *approvals) StandsStill(tx *audit.Tx, approvalID string, undone bool) (bool, error) {
+	if approvalID == "" {
+		return false, nil
+	}
+	a, err := j.kind.Need(tx, approvalID)
+	if err != nil || a.Status != Approved || !a.UsedAt.IsZero() && !undone {
+		return false, err
+	}
+	if a.UsedAt.IsZero() {
+		return true, nil
+	}
+	a.UsedAt = time.Time{}
+	return true, j.save(tx, a, "approval.resumed", map[string]any{"task_id": a.TaskID})
+}
+
 // Void closes the open approvals that match: their task was cancelled, their
 // session stopped, their agent died. They can't be answered any more. It reads
 // every open approval of the tenant, so call it only for what has one. It does

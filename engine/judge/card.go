@@ -118,19 +118,37 @@ func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
 		if f.Unbound == "" && !f.isNew() {
+			if a.Lands() {
+				j.land(&a, f)
+				continue
+			}
 			j.show(tenant, f, past, min(edits.MaxShown, left))
 			left -= len(f.Text) + len(f.Diff)
 		}
 	}
-	if strings.HasPrefix(a.Action.Kind, "tree.") && len(a.Action.Files) > 0 {
-		f := &a.Action.Files[0]
-		var all []edits.Change
-		if f.Text, all = edits.Landing(f.Text); len(all) > 0 {
-			a.Changes = all
-		}
-	}
 	return a, nil
 }
+
+// Lands reports that it is about a change of a repository, which its file is the patch of.
+func (a *Approval) Lands() bool { return strings.HasPrefix(a.Action.Kind, "tree.") }
+
+// land fills in what a card shows of such a patch.
+func (j *cards) land(a *Approval, f *File) {
+	text, kept := j.content(a.TenantID, f.SHA256)
+	if !kept {
+		f.Note = notShown
+		return
+	}
+	all, whole := []edits.Change(nil), true
+	if f.Text, all, whole = edits.Landing(text); len(all) > 0 {
+		a.Changes = all
+	}
+	if !whole {
+		f.Note = "not all of it is drawn here: v draws it, as does agent diff --state"
+	}
+}
+
+const notShown = "not shown: no text, too large, or no longer kept"
 
 // pastLooked is how many answered approvals of the same shape are looked at
 // for an earlier version of a file.
@@ -140,7 +158,7 @@ const pastLooked = 50
 func (j *cards) show(tenant string, f *File, past []Approval, most int) {
 	text, kept := j.content(tenant, f.SHA256)
 	if !kept {
-		f.Note = "not shown: no text, too large, or no longer kept"
+		f.Note = notShown
 		return
 	}
 	before, id := lastApproved(past, f)
@@ -185,7 +203,7 @@ func (j *cards) content(tenant, sha string) (string, bool) {
 
 // unseen refuses to approve a change of a repository that nobody could be shown.
 func (j *cards) unseen(a *Approval) error {
-	if j.contents == nil || !strings.HasPrefix(a.Action.Kind, "tree.") {
+	if j.contents == nil || !a.Lands() {
 		return nil
 	}
 	for _, f := range a.Action.Files {

@@ -118,6 +118,14 @@ func (s *Swarm) promote(ctx context.Context, tenant string) (next time.Time, err
 }
 
 func (s *Swarm) promoteOne(ctx context.Context, due time.Time, t *task.Task) error {
+	if t.ApprovalID != "" { // it stands; whether for this is looked at when it starts
+		return s.promoted(ctx, due, t, func(tx *audit.Tx, now *task.Task) error {
+			if err := s.tasks.Move(tx, now, task.Queued, "task.requeued", nil); err != nil {
+				return err
+			}
+			return s.enqueue(tx, now)
+		})
+	}
 	ask, err := s.startAsk(t, t.Input)
 	if err != nil { // the runner no longer takes what it took
 		return s.unpromoted(ctx, due, t, "invalid_input", err)

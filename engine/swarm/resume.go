@@ -155,7 +155,7 @@ func resumeBackoff(deaths int) time.Duration {
 const CodeInterrupted = "interrupted"
 
 // interrupt returns a task to the queue, with the attempt that it has: what
-// interrupted it was not its fault.
+// interrupted it was not its fault. An answer that was given stands for what has not begun.
 func (s *ending) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Duration) error {
 	if err := s.voidGates(tx, t, why); err != nil {
 		return err
@@ -173,7 +173,12 @@ func (s *ending) interrupt(tx *audit.Tx, t *task.Task, why string, wait time.Dur
 		return s.end(tx, t, task.Result{Status: task.Cancelled, Error: &task.Error{Code: "cancelled", Message: why}})
 	}
 	t.SetWaiting(tx, false)
-	t.Status, t.Worker, t.Lease, t.ApprovalID = task.Queued, "", 0, ""
+	if stands, err := s.judge.StandsStill(tx, t.ApprovalID, t.Resumes); err != nil {
+		return err
+	} else if !stands || t.Sent {
+		t.ApprovalID = ""
+	}
+	t.Status, t.Worker, t.Lease = task.Queued, "", 0
 	t.RunAt = tx.Now().Add(wait).Truncate(time.Microsecond)
 	if err := s.tasks.Move(tx, t, task.Running, "task.interrupted", core.MustEncode(map[string]string{"reason": why})); err != nil {
 		return err

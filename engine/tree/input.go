@@ -144,7 +144,7 @@ func (s *Trees) bind(ctx context.Context, tenant string, action judge.Action) []
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
 	name := fmt.Sprintf("%s-%s.diff", in.Agent, short(in.State))
-	text, lies, err := s.preview(ctx, t, action.Kind, in)
+	text, lies, err := s.preview(ctx, t, action.Kind, in, maxPreview)
 	if err != nil {
 		return []judge.File{{Path: name, Unbound: core.ClipTo(err.Error(), 200)}}
 	}
@@ -155,21 +155,40 @@ func (s *Trees) bind(ctx context.Context, tenant string, action judge.Action) []
 // lookTime is how long it may take to find out what a task would do.
 const lookTime = time.Minute
 
-// maxPreview bounds the text of a preview, in bytes; what is beyond is told apart by
-// the object of all files in its head.
-const maxPreview = 200 << 10
+// Bounds of a preview, in bytes: of its patch, where what is beyond is told apart by the
+// object of all files in its head, and of the names there of what the patch is about, which
+// stand there where it is long.
+const maxPreview, maxHead, long = 200 << 10, 40 << 10, 48 << 10
 
 // MaxPatch bounds the text of a patch that can be shown at all, in bytes.
 const MaxPatch = 32 << 20
 
-// preview says what a task would do, and first what of it runs on a person's machine.
-func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (text []byte, lies string, err error) {
-	var b bytes.Buffer
-	out := &Bounded{To: &b, Most: maxPreview}
+// Whole is the patch of all that the task of an approval would do to files, of which the card
+// shows the beginning. It fails where the base has moved since.
+func (s *Trees) Whole(ctx context.Context, tenant string, action judge.Action) ([]byte, error) {
+	now := s.bind(ctx, tenant, action)
+	if len(now) != 1 || len(action.Files) != 1 || now[0].SHA256 == "" || now[0].SHA256 != action.Files[0].SHA256 {
+		return nil, core.Errorf(core.Conflict, "it is not what the approval is about any more: it is asked anew")
+	}
+	in, t, err := s.read(tenant, action.Kind, action.Args)
+	if err != nil {
+		return nil, err
+	}
+	text, _, err := s.preview(ctx, t, action.Kind, in, MaxPatch)
+	if at := bytes.Index(text, []byte("\ndiff --git ")); at >= 0 {
+		text = text[at+1:]
+	}
+	return text, err
+}
+
+// preview says what a task would do, and first what of it runs on a person's machine. Its
+// patch has at most so many bytes.
+func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input, most int) (text []byte, lies string, err error) {
+	var out, patch bytes.Buffer
 	if kind == KindUndo {
-		fmt.Fprintf(out, "%s back to what it was before %s\n", into(t), in.Task)
+		fmt.Fprintf(&out, "%s back to what it was before %s\n", into(t), in.Task)
 		_, err := s.undoable(ctx, t, in.Task)
-		return b.Bytes(), "", err
+		return out.Bytes(), "", err
 	}
 	tip, err := s.opt.Driver.Tip(ctx, t)
 	if err != nil {
@@ -179,25 +198,25 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	if err != nil {
 		return nil, "", err
 	}
-	fmt.Fprintf(out, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
+	fmt.Fprintf(&out, "%s is at %s, the work of %s at %s\n", into(t), short(tip), in.Agent, short(in.State))
 	if kind == KindPush {
 		to, err := ReadRemote(in.URL)
 		if err != nil {
 			return nil, "", err
 		}
-		fmt.Fprintf(out, "goes to branch %s of %s: %s\n", in.Branch, in.Remote, to)
+		fmt.Fprintf(&out, "goes to branch %s of %s: %s\n", in.Branch, in.Remote, to)
 	}
 	for _, c := range j.Commits {
-		fmt.Fprintf(out, "commit (%s): %s\n", in.Mode, c)
+		fmt.Fprintf(&out, "commit (%s): %s\n", in.Mode, c)
 	}
 	if len(j.Conflicts) > 0 {
-		fmt.Fprintf(out, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
-		return b.Bytes(), "", nil
+		fmt.Fprintf(&out, "conflicts in %s\n", strings.Join(j.Conflicts, ", "))
+		return out.Bytes(), "", nil
 	}
-	fmt.Fprintf(out, "all files are then %s\n", short(j.Tree))
+	fmt.Fprintf(&out, "all files are then %s\n", short(j.Tree))
 	if kind == KindMerge && !in.Unchecked {
 		for _, line := range s.ChecksOf(t.TenantID, s.opt.project(t.TenantID, t.Agent)).Lines {
-			fmt.Fprintf(out, "first runs: %s\n", line)
+			fmt.Fprintf(&out, "first runs: %s\n", line)
 		}
 	}
 	all, err := s.opt.Driver.Changes(ctx, t, tip, j.Commit)
@@ -206,28 +225,44 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input) (tex
 	}
 	for _, c := range all {
 		if c.LFS > 0 {
-			fmt.Fprintf(out, "%s: LFS object, %d bytes\n", c.Path, c.LFS)
+			fmt.Fprintf(&out, "%s: LFS object, %d bytes\n", c.Path, c.LFS)
 		}
 	}
-	b.WriteByte('\n')
 	lies, parts := laid(all, s.GuardedOf(t.TenantID, t.Agent))
+	to := &Bounded{To: &patch, Most: most}
 	for _, paths := range parts { // what a person must see stands first
-		if err == nil {
-			err = s.opt.Driver.Diff(ctx, t, tip, j.Commit, paths, out)
+		if err := s.opt.Driver.Diff(ctx, t, tip, j.Commit, paths, to); err != nil {
+			return nil, "", err
 		}
 	}
-	switch {
-	case err != nil:
-		return nil, "", err
-	case out.Over > MaxPatch-maxPreview:
+	if patch.Len()+to.Over > MaxPatch {
 		return nil, "", core.Errorf(core.Conflict, "its diff has more than %d MiB, which nobody can be shown: take it over in parts: review accept %s FILE…", MaxPatch>>20, in.Agent)
-	case out.Over > 0:
-		fmt.Fprintf(&b, "\n… and %d bytes more: agent diff %s --state %s\n", out.Over, in.Agent, in.State)
 	}
+	if patch.Len()+to.Over > long || len(all) > 50 {
+		listed(&out, all)
+		fmt.Fprintf(&out, "all of it: agent diff %s --state %s\n", in.Agent, in.State)
+	}
+	text = slices.Concat(out.Bytes(), []byte("\n"), patch.Bytes())
 	if lies != "" {
-		b = *bytes.NewBufferString(lies + "\n" + b.String())
+		text = slices.Concat([]byte(lies+"\n"), text)
 	}
-	return []byte(strings.ToValidUTF8(b.String(), "?")), lies, nil
+	return bytes.ToValidUTF8(text, []byte("?")), lies, nil
+}
+
+// listed names what changes.
+func listed(out *bytes.Buffer, all []Change) {
+	fmt.Fprintf(out, "%d files change:\n", len(all))
+	for i, c := range all {
+		if out.Len() > maxHead {
+			fmt.Fprintf(out, "  and %d more\n", len(all)-i)
+			break
+		}
+		how := fmt.Sprintf("+%d -%d", c.Added, c.Removed)
+		if c.Binary {
+			how = "not text"
+		}
+		fmt.Fprintf(out, "  %s %s %s\n", c.Status, shown(c.Path), how)
+	}
 }
 
 // Bounds of what is named before the rest, and of the names of the rest, in bytes.

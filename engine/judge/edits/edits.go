@@ -98,12 +98,15 @@ func Written(args core.Raw) (paths []string) {
 const patchMark = "diff --git "
 
 // Landing reads what a task about an agent's tree would do to files: the text that
-// it is bound to ends with it as a patch, which is then told here alone.
-func Landing(text string) (head string, out []Change) {
+// it is bound to ends with it as a patch, which is then told here alone. Each file is
+// named, and whole says that each is drawn to its end.
+func Landing(text string) (head string, out []Change, whole bool) {
 	head, patch, ok := strings.Cut(text, "\n"+patchMark)
 	if !ok {
-		return text, nil
+		return text, nil, true
 	}
+	left := MaxAll
+	whole = true
 	for part := range strings.SplitSeq(patch, "\n"+patchMark) {
 		names, rest, _ := strings.Cut(part, "\n")
 		c := Change{Diff: rest}
@@ -116,11 +119,20 @@ func Landing(text string) (head string, out []Change) {
 				c.Note, _, _ = strings.Cut(about, "\n")
 			}
 		}
-		if out = append(out, c); len(out) == maxChanges {
-			break
+		if len(out) >= maxChanges {
+			left = 0
 		}
+		if most := min(left, MaxShown); len(c.Diff) > most {
+			note := "it goes on"
+			if c.Diff, whole = core.ClipTo(c.Diff, most), false; most == 0 {
+				c.Diff, note = "", "not drawn here"
+			}
+			c.Note = strings.TrimPrefix(c.Note+"; "+note, "; ")
+		}
+		left -= len(c.Diff)
+		out = append(out, c)
 	}
-	return head, out
+	return head, out, whole
 }
 
 // editReader finds edits in arguments.
