@@ -24,6 +24,7 @@ import (
 
 // serve runs an engine without a screen until ctx ends.
 func (d *engines) serve(ctx context.Context, env *command.Env, s command.Start, v command.Serve) error {
+	outer := ctx
 	ctx, stop := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer func() { // in this order: what has begun ends with ctx
@@ -73,7 +74,10 @@ func (d *engines) serve(ctx context.Context, env *command.Env, s command.Start, 
 	d.tracing().say(env.Stderr)
 	fmt.Fprintf(env.Stderr, "serving %s; interrupt to stop\n", s.Data)
 	<-ctx.Done()
-	return nil
+	if outer.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // listenOn opens an address; without a host it is this machine's own.

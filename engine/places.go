@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/reach"
+	"swarmdeck/engine/tree"
 )
 
 // ScopeOf is what a caller may name: a person of this machine what its user may open,
@@ -68,6 +69,10 @@ func (e *Engine) projectDirs(tenant string) (all []string) {
 			all = append(all, a.Dir)
 		}
 	}
+	trees := e.Trees.All(tenant)
+	all = slices.DeleteFunc(all, func(dir string) bool { // an agent's own, which it has made another work in
+		return slices.ContainsFunc(trees, func(t tree.Tree) bool { return t.Path != "" && reach.Within(dir, t.Path) })
+	})
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -161,7 +161,7 @@ func TestARequestThatNoRuleCoversIsAPersonsToAllow(t *testing.T) {
 	expect.True(t, len(all) == 1 && strings.Contains(string(all[0].Payload), `"method":"DELETE"`), "%v", all)
 }
 
-func TestWhatReadsOfAHostIsOneQuestionOfARun(t *testing.T) {
+func TestReadingAHostIsOneQuestionOfARun(t *testing.T) {
 	w := open(t, "", 0)
 	ask := func(method, path string) <-chan egress.Verdict {
 		return expect.Later(func() egress.Verdict { return w.Egress.Decide(t.Context(), ada, request(t, method, path, "")) })

@@ -108,7 +108,7 @@ func counts(f *File) string { return fmt.Sprintf("+%d -%d", f.Added, f.Removed) 
 // drawCounts draws how many lines a file wins and loses.
 func drawCounts(c *screen.Canvas, x, y int, f *File) int {
 	if f.Binary {
-		return x - 2
+		return x - 1
 	}
 	x = c.Text(x, y, screen.Added, "+"+strconv.Itoa(f.Added))
 	return c.Text(x+1, y, screen.Removed, "-"+strconv.Itoa(f.Removed))
