@@ -247,43 +247,10 @@ func (j *joining) commits(ctx context.Context, out *tree.Joined) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range list {
-		subject, err := j.Do(ctx, "log", "-1", "--format=%s", c)
-		if err != nil {
-			return err
-		}
-		out.Commits = append(out.Commits, subject)
-	}
 	names := j.who(ctx)
 	theirs := slices.Concat([]string{"GIT_AUTHOR_NAME=" + j.t.Agent, "GIT_AUTHOR_EMAIL=" + email(j.t.Agent)}, names[2:])
-	top, err := j.tree(ctx, head)
-	if err != nil {
-		return err
-	}
-	all, err := j.tree(ctx, j.j.State)
-	if err != nil {
-		return err
-	}
-	rest := top != all
-	if len(list) == 0 && !rest {
-		return nothing(j.t)
-	}
-	if rest {
-		subject, _, _ := strings.Cut(j.message(), "\n")
-		out.Commits = append(out.Commits, subject)
-	}
 	if j.j.Mode == tree.Merge {
-		if rest {
-			if head, err = j.commit(ctx, theirs, j.message(), all, head); err != nil {
-				return err
-			}
-		}
-		joined, err := j.joined(ctx, j.j.State, out)
-		if err != nil {
-			return err
-		}
-		out.Commit, err = j.commit(ctx, names, "Merge "+j.t.Branch+"\n\n"+j.message(), joined, j.j.Onto, head)
-		return err
+		return j.beside(ctx, head, list, names, theirs, out)
 	}
 	at := j.j.Onto
 	for _, c := range list {
@@ -291,22 +258,72 @@ func (j *joining) commits(ctx context.Context, out *tree.Joined) error {
 			return err
 		}
 	}
-	if rest {
-		joined, err := j.merge3(ctx, head, at, j.j.State, out)
+	// In the end it is what a squash would make.
+	joined, err := j.either(ctx, j.j.State, out, [2]string{j.t.Since, j.j.Onto}, [2]string{head, at})
+	if err != nil {
+		return err
+	}
+	if at, err = j.next(ctx, theirs, j.message(), joined, at, out); err == nil && at == j.j.Onto {
+		err = nothing(j.t)
+	}
+	out.Commit = at
+	return err
+}
+
+// beside takes the agent's commits over as they are.
+func (j *joining) beside(ctx context.Context, head string, list, names, theirs []string, out *tree.Joined) error {
+	joined, err := j.joined(ctx, j.j.State, out)
+	if err != nil {
+		return err
+	}
+	for _, c := range list {
+		subject, err := j.Do(ctx, "log", "-1", "--format=%s", c)
 		if err != nil {
 			return err
 		}
-		if at, err = j.commit(ctx, theirs, j.message(), joined, at); err != nil {
-			return err
-		}
+		out.Commits = append(out.Commits, subject)
 	}
-	out.Commit = at
-	return nil
+	all, err := j.tree(ctx, j.j.State)
+	if err != nil {
+		return err
+	}
+	if head, err = j.next(ctx, theirs, j.message(), all, head, out); err != nil {
+		return err
+	}
+	out.Commit, err = j.commit(ctx, names, "Merge "+j.t.Branch+"\n\n"+j.message(), joined, j.j.Onto, head)
+	return err
 }
 
-// replay makes a commit anew on top of another.
+// next makes a commit on top of another, unless it would change nothing.
+func (j *joining) next(ctx context.Context, names []string, message, files, onto string, out *tree.Joined) (string, error) {
+	if was, err := j.tree(ctx, onto); err != nil || was == files {
+		return onto, err
+	}
+	subject, _, _ := strings.Cut(message, "\n")
+	out.Commits = append(out.Commits, subject)
+	return j.commit(ctx, names, message, files, onto)
+}
+
+// either joins what the agent made with the first of some bases and what became of them
+// that do not conflict.
+func (j *joining) either(ctx context.Context, theirs string, out *tree.Joined, tries ...[2]string) (joined string, err error) {
+	for n, try := range tries {
+		var one tree.Joined
+		joined, err = j.merge3(ctx, try[0], try[1], theirs, &one)
+		if n == 0 || err == nil {
+			out.Conflicts = one.Conflicts
+		}
+		if !errors.Is(err, errConflicts) {
+			break
+		}
+	}
+	return joined, err
+}
+
+// replay makes a commit anew on top of another. One that holds what was taken over before
+// it was committed is told from that.
 func (j *joining) replay(ctx context.Context, c, onto string, names []string, out *tree.Joined) (string, error) {
-	joined, err := j.merge3(ctx, c+"^", onto, c, out)
+	joined, err := j.either(ctx, c, out, [2]string{c + "^", onto}, [2]string{j.t.Since, j.j.Onto})
 	if err != nil {
 		return "", err
 	}
@@ -319,7 +336,7 @@ func (j *joining) replay(ctx context.Context, c, onto string, names []string, ou
 		return "", fmt.Errorf("the commit %s can't be read", hex12(c))
 	}
 	author := []string{"GIT_AUTHOR_NAME=" + f[0], "GIT_AUTHOR_EMAIL=" + f[1], "GIT_AUTHOR_DATE=@" + f[2] + " +0000"}
-	return j.commit(ctx, append(author, names[3:]...), f[3]+"\n", joined, onto)
+	return j.next(ctx, append(author, names[3:]...), f[3]+"\n", joined, onto, out)
 }
 
 // fetch brings what the agent committed into the engine's repository, checked

@@ -126,3 +126,51 @@ func TestASparseCheckoutStaysSparse(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkIsRebasedAfterASquash has an agent go on with what was taken over, whether it
+// has committed some of it or nothing.
+func TestWorkIsRebasedAfterASquash(t *testing.T) {
+	for name, commits := range map[string]func(n int) bool{
+		"never": func(int) bool { return false },
+		"both":  func(n int) bool { return n%2 == 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			ada := r.tree("ada", r.repo)
+			want := r.read(ada.Path, "a")
+			for n, mode := range []tree.Mode{tree.Squash, tree.Rebase, tree.Squash, tree.Rebase} {
+				for part := range 2 {
+					want += fmt.Sprintf("of %d, %d\n", n, part)
+					r.write(ada.Path, "a", want)
+					if part == 0 && commits(n) {
+						r.git(ada.Path, "commit", "-qam", fmt.Sprintf("%d", n))
+					}
+				}
+				ada = r.taken(ada, tree.Join{Key: fmt.Sprint("t", n), Mode: mode})
+				expect.Is(t, r.read(r.repo, "a"), want)
+				expect.Is(t, r.git(r.repo, "status", "--short"), "")
+				r.write(r.repo, "mine", want) // the operator goes on too
+				r.git(r.repo, "add", ".")
+				r.git(r.repo, "commit", "-qm", "mine")
+			}
+		})
+	}
+}
+
+// TestACommitOfWhatWasTakenOverIsNotMadeAnew has an agent commit what was squashed before:
+// there is nothing of it to take over.
+func TestACommitOfWhatWasTakenOverIsNotMadeAnew(t *testing.T) {
+	r := newRig(t)
+	ada := r.tree("ada", r.repo)
+	r.write(ada.Path, "a", "hers\n")
+	ada = r.taken(ada, tree.Join{Key: "t1", Mode: tree.Squash, Message: "squashed"})
+	r.git(ada.Path, "commit", "-qam", "old")
+	expect.Err(t, expect.Fault(r.over(ada, tree.Join{Key: "t2", Mode: tree.Rebase})), core.Kind(core.Conflict))
+	r.write(ada.Path, "new", "new\n")
+	r.git(ada.Path, "add", "new")
+	r.git(ada.Path, "commit", "-qm", "new")
+	out, err := r.over(ada, tree.Join{Key: "t3", Mode: tree.Rebase})
+	no(t, err)
+	expect.Is(t, strings.Join(out.Commits, ","), "new")
+	expect.Is(t, r.git(r.repo, "log", "--format=%s"), "new\nsquashed\nfirst")
+}
