@@ -23,6 +23,10 @@ type Repository struct {
 	// LFS is where objects of git LFS are: files that attributes leave to LFS are kept
 	// as pointers, and laid out with their contents. nil keeps them as they are.
 	LFS *lfs.Objects
+	// Converts is a repository beside, by whose settings and attributes, and those that lie
+	// among the files of a work tree, these are converted as git itself would; "" keeps and
+	// lays out every byte.
+	Converts string
 }
 
 // exactly keeps every byte as it is: attributes of a tree do not change what
@@ -60,6 +64,10 @@ func (r Repository) Call(ctx context.Context, c Call) ([]byte, error) {
 	c.GitDir, c.More = r.Dir, append(c.More, r.Objects...)
 	if c.Dir == "" {
 		c.Dir = r.Dir
+	}
+	if r.Converts != "" && c.WorkTree != "" {
+		c.GitDir, c.Objects = r.Converts, filepath.Join(r.Dir, "objects")
+		c.Write = append(slices.Clip(c.Write), r.Dir, c.Objects)
 	}
 	if r.LFS != nil && c.WorkTree != "" {
 		if err := r.filtered(&c); err != nil {

@@ -158,7 +158,12 @@ func (r Repository) within(w Worktree, args ...string) []string {
 // entries that were repositories those are as they were that are empty now: a
 // submodule which nobody has checked out.
 func (r Repository) treeOf(ctx context.Context, w Worktree, index string, nested []link) (string, error) {
-	if _, err := r.over(ctx, w, index, nil, r.within(w, "add", "--all")...); err != nil {
+	_, err := r.over(ctx, w, index, nil, r.within(w, "add", "--all")...)
+	if failed := (*Failed)(nil); errors.As(err, &failed) && r.Converts != "" {
+		r.Converts = "" // what can't be converted as attributes of its tree say is kept as it is
+		_, err = r.over(ctx, w, index, nil, r.within(w, "add", "--all")...)
+	}
+	if err != nil {
 		return "", err
 	}
 	var empty []byte

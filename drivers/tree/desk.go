@@ -98,6 +98,9 @@ func (k *Desk) answer(ctx context.Context, q request, in io.Reader) (a answer, m
 	if !names().MatchString(q.Tree.Agent) || !filepath.IsAbs(q.Tree.Source) {
 		return a, nil, core.Invalid("agent", q.Tree.Agent, "an agent with a tree")
 	}
+	if !q.Converts.valid() {
+		return a, nil, core.Invalid("converts", fmt.Sprint(q.Converts.Settings), "known settings")
+	}
 	large := lfs.Pointer{OID: q.OID, Size: q.Size}
 	for _, p := range append(q.Large, large) {
 		if p != (lfs.Pointer{}) && !p.Valid() {
@@ -128,6 +131,8 @@ func (k *Desk) answer(ctx context.Context, q request, in io.Reader) (a answer, m
 	case opMake:
 		if t.Kind == tree.Plain {
 			err = unpack(ctx, r, git.Call{}, in)
+		} else {
+			err = k.converted(ctx, t, q.Converts)
 		}
 		if err == nil {
 			err = k.d.Make(ctx, t)
@@ -276,6 +281,22 @@ func (k *Desk) source(ctx context.Context, t tree.Tree) error {
 		"init", "--quiet", "--template=", "--object-format=" + format(t), "--initial-branch=swarmdeck", t.Source,
 	}})
 	return err
+}
+
+// converted has a source convert files as the one does that it stands for.
+func (k *Desk) converted(ctx context.Context, t tree.Tree, c conversion) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := k.stored(t, false)
+	for _, s := range c.Settings {
+		if _, err := r.Do(ctx, "config", "core."+s[0], s[1]); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(r.Dir, "info"), 0o700); err != nil {
+		return err
+	}
+	return renewed(filepath.Join(r.Dir, "info", "attributes"), c.Attributes)
 }
 
 // state takes the state of a tree; what the engine does not have of it follows.

@@ -193,11 +193,7 @@ func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
 	if err := os.Mkdir(stage, 0o700); err != nil {
 		return "", err
 	}
-	own, err := l.own(ctx)
-	if err != nil {
-		return "", err
-	}
-	index := filepath.Join(own.Dir, "index-stage-"+strings.ToLower(rand.Text()[:10])) // trees of one source share the directory
+	index := filepath.Join(l.Dir, "index-stage-"+strings.ToLower(rand.Text()[:10])) // trees of one source share the directory
 	defer os.Remove(index)
 	var names bytes.Buffer
 	for _, e := range list {
@@ -208,7 +204,7 @@ func (l *landing) stage(ctx context.Context, list []entry) (string, error) {
 	if _, err := l.Call(ctx, git.Call{Index: index, Args: []string{"read-tree", l.to}}); err != nil {
 		return "", err
 	}
-	_, err = own.Call(ctx, git.Call{
+	_, err := l.Call(ctx, git.Call{
 		Dir: stage, WorkTree: stage, Index: index, Write: []string{stage}, In: &names, Args: []string{"checkout-index", "-z", "--stdin", "--quiet"},
 	})
 	if err != nil {
@@ -330,16 +326,15 @@ func (l *landing) look(ctx context.Context, list []entry) error {
 	return l.hash(ctx, regular)
 }
 
-// hash reads files: byte for byte, and those that are nobody's then once more as the
-// repository that they lie in keeps them.
+// hash reads files: byte for byte, and those that are nobody's then once more as git
+// would keep them.
 func (l *landing) hash(ctx context.Context, some []*entry) error {
-	own := l.Repository
-	for range 2 {
+	for _, how := range [][]string{{"--no-filters"}, nil} {
 		var paths strings.Builder
 		for _, e := range some {
 			paths.WriteString(e.path + "\n")
 		}
-		out, err := own.Call(ctx, git.Call{Dir: l.root, WorkTree: l.root, In: strings.NewReader(paths.String()), Args: []string{"hash-object", "--stdin-paths"}})
+		out, err := l.Over(ctx, l.root, "", []byte(paths.String()), append([]string{"hash-object", "--stdin-paths"}, how...)...)
 		if err != nil {
 			return fmt.Errorf("read the files of %s: %w", l.root, err)
 		}
@@ -351,11 +346,8 @@ func (l *landing) hash(ctx context.Context, some []*entry) error {
 			e.have.object = hashes[n]
 		}
 		some = slices.DeleteFunc(some, func(e *entry) bool { return !e.theirs(false) })
-		if len(some) == 0 || l.dot == "" {
+		if len(some) == 0 {
 			return nil
-		}
-		if own, err = l.own(ctx); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -3,17 +3,13 @@ package tree
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"swarmdeck/drivers/git"
-	"swarmdeck/drivers/resource/files"
 )
 
 // nextIndex becomes the index of the work tree.
@@ -74,11 +70,7 @@ func (l *landing) index(ctx context.Context, list []entry) error {
 
 // reindex makes the new index of the one that is there: what else is in it stays.
 func (l *landing) reindex(ctx context.Context, list []entry) error {
-	own, err := l.own(ctx)
-	if err != nil {
-		return err
-	}
-	work := filepath.Join(own.Dir, "index-land")
+	work := filepath.Join(l.Dir, "index-land")
 	_ = os.Remove(work + ".lock") // of one that was killed
 	if _, err := git.CopyIndex(filepath.Join(l.dot, "index"), work); err != nil {
 		return err
@@ -105,7 +97,7 @@ func (l *landing) reindex(ctx context.Context, list []entry) error {
 			return fmt.Errorf("keep the checkout of %s sparse: %w", l.root, err)
 		}
 	}
-	_, _ = own.Over(ctx, l.root, work, nil, "update-index", "-q", "--refresh") // only times, for the speed of the next git
+	_, _ = l.Over(ctx, l.root, work, nil, "update-index", "-q", "--refresh") // only times, for the speed of the next git
 	next := filepath.Join(l.dot, nextIndex)
 	if _, err := git.CopyIndex(work, next); err != nil {
 		return err
@@ -114,66 +106,4 @@ func (l *landing) reindex(ctx context.Context, list []entry) error {
 		return err
 	}
 	return l.moved(next, filepath.Join(l.dot, "index"))
-}
-
-// maxAttributes bounds a repository's own file of attributes, in bytes.
-const maxAttributes = 1 << 20
-
-// eol are the settings by which git writes the ends of lines, with what they may be.
-var eol = map[string][]string{"core.autocrlf": {"true", "false", "input"}, "core.eol": {"lf", "crlf", "native"}}
-
-// own is a repository of the engine's that keeps and lays out files as the source's does:
-// by the attributes that its files have, and its ends of lines. There is one at a time for
-// a source, as there is one landing. Where nothing is checked out files are what they are.
-func (l *landing) own(ctx context.Context) (git.Repository, error) {
-	if l.dot == "" || l.asOwn != nil {
-		if l.asOwn != nil {
-			return *l.asOwn, nil
-		}
-		return l.Repository, nil
-	}
-	own := l.Repository
-	own.Dir = filepath.Join(l.Dir, "source.git")
-	own.Objects = append(slices.Clone(l.Objects), filepath.Join(l.Dir, "objects"))
-	if err := files.RemoveTree(own.Dir); err != nil {
-		return own, err
-	}
-	for _, dir := range []string{"objects", "refs", "info"} {
-		if err := os.MkdirAll(filepath.Join(own.Dir, dir), 0o700); err != nil {
-			return own, err
-		}
-	}
-	config := "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = " + format(l.t) + "\n"
-	for key, allowed := range eol {
-		if value := l.configured(ctx, key); slices.Contains(allowed, value) {
-			section, name, _ := strings.Cut(key, ".")
-			config += "[" + section + "]\n\t" + name + " = " + value + "\n"
-		}
-	}
-	attributes, err := l.common.Read("info/attributes", maxAttributes)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return own, err
-	}
-	for name, text := range map[string]string{"HEAD": "ref: refs/heads/none\n", "config": config, "info/attributes": string(attributes)} {
-		if err := os.WriteFile(filepath.Join(own.Dir, name), []byte(text), 0o600); err != nil {
-			return own, err
-		}
-	}
-	l.asOwn = &own
-	return own, nil
-}
-
-// configured is what the source is configured with, or else its operator. Nothing that
-// its configuration includes is read.
-func (l *landing) configured(ctx context.Context, key string) string {
-	for _, file := range []string{filepath.Join(l.dot, "config.worktree"), filepath.Join(l.w.Common, "config")} {
-		if _, err := os.Stat(file); err != nil {
-			continue
-		}
-		out, err := l.Run(ctx, git.Call{Read: []string{file}, Args: []string{"config", "--file", file, "--no-includes", "--get", key}})
-		if err == nil {
-			return strings.ToLower(strings.TrimSpace(string(out)))
-		}
-	}
-	return strings.ToLower(l.Configured(ctx, key))
 }

@@ -85,8 +85,7 @@ type landing struct {
 	common *safeopen.Root // of the repository
 	root   string         // the work tree in which the branch is checked out
 	dot    string         // and that one's git directory
-	asOwn  *git.Repository
-	listed string // the file that says which paths are changed there; "" where nothing is taken back
+	listed string         // the file that says which paths are changed there; "" where nothing is taken back
 }
 
 func (l *landing) branch() string { return "refs/heads/" + l.t.Base }

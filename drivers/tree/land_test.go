@@ -127,6 +127,78 @@ func TestASparseCheckoutStaysSparse(t *testing.T) {
 	}
 }
 
+// TestEndsOfLinesAreKeptAsGitKeepsThem has agents write ends of lines of every kind, and
+// commit or not, again and again: git finds nothing to do in the base.
+func TestEndsOfLinesAreKeptAsGitKeepsThem(t *testing.T) {
+	for name, as := range map[string]struct{ attributes, own, config, ends string }{
+		"eol=crlf":   {attributes: "*.bat text eol=crlf\n", ends: "\r\n"},
+		"text=auto":  {attributes: "* text=auto\n", ends: "\n"},
+		"of its own": {own: "*.bat text eol=crlf\n", ends: "\r\n"},
+		"autocrlf":   {config: "[core]\n\tautocrlf = true\n", ends: "\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.write(r.repo, ".gitattributes", as.attributes)
+			r.write(r.repo, ".git/info/attributes", as.own)
+			r.write(r.repo, ".git/config", r.read(r.repo, ".git/config")+as.config)
+			r.write(r.repo, "run.bat", "one\r\ntwo\r\n")
+			r.git(r.repo, "add", ".")
+			r.git(r.repo, "commit", "-qm", "lines")
+			ada := r.tree("ada", r.repo)
+			expect.Is(t, r.read(ada.Path, "run.bat"), "one"+as.ends+"two"+as.ends)
+			for n, try := range []struct {
+				mode   tree.Mode
+				text   string // what is written, or with a + at its beginning added
+				commit bool
+			}{
+				{tree.Squash, "a\r\nb\r\nc\r\n", false},
+				{tree.Rebase, "+d\r\n", true},
+				{tree.Merge, "+e\n", true},
+				{tree.Squash, "a\r\nb\nx\r\n", false},
+			} {
+				text, more := strings.CutPrefix(try.text, "+")
+				if more {
+					text = r.read(ada.Path, "run.bat") + text
+				}
+				r.write(ada.Path, "run.bat", text)
+				r.write(ada.Path, fmt.Sprintf("new%d.bat", n), text)
+				if try.commit {
+					r.git(ada.Path, "add", "run.bat")
+					r.git(ada.Path, "commit", "-qm", fmt.Sprint(n))
+				}
+				ada = r.taken(ada, tree.Join{Key: fmt.Sprint("t", n), Mode: try.mode})
+				r.git(r.repo, "add", "--renormalize", ".") // which looks at the files themselves
+				expect.Is(t, r.git(r.repo, "status", "--short"), "")
+				expect.Is(t, r.git(r.repo, "show", "HEAD:run.bat")+"\n", strings.ReplaceAll(text, "\r", ""))
+			}
+		})
+	}
+}
+
+// TestATextIsInTheEncodingThatGitGivesIt has one that is kept in another, and one of an
+// agent that is in none: that is kept as it is.
+func TestATextIsInTheEncodingThatGitGivesIt(t *testing.T) {
+	r := newRig(t)
+	r.write(r.repo, ".gitattributes", "*.txt text working-tree-encoding=UTF-16LE\n")
+	r.write(r.repo, "wide.txt", "a\x00\n\x00")
+	r.git(r.repo, "add", ".")
+	r.git(r.repo, "commit", "-qm", "wide")
+	ada := r.tree("ada", r.repo)
+	expect.Is(t, r.read(ada.Path, "wide.txt"), "a\x00\n\x00")
+	r.write(ada.Path, "wide.txt", "a\x00\n\x00b\x00\n\x00")
+	ada = r.taken(ada, tree.Join{Key: "t1", Mode: tree.Squash})
+	expect.Is(t, r.git(r.repo, "show", "HEAD:wide.txt"), "a\nb")
+	expect.Is(t, r.read(r.repo, "wide.txt"), "a\x00\n\x00b\x00\n\x00")
+	expect.Is(t, r.git(r.repo, "status", "--short"), "")
+	r.write(ada.Path, "wide.txt", "odd")
+	ada = r.taken(ada, tree.Join{Key: "t2", Mode: tree.Squash})
+	expect.Is(t, r.git(r.repo, "show", "HEAD:wide.txt"), "odd")
+	r.write(ada.Path, "wide.txt", "c\x00\n\x00")
+	r.taken(ada, tree.Join{Key: "t3", Mode: tree.Squash})
+	expect.Is(t, r.git(r.repo, "show", "HEAD:wide.txt"), "c")
+	expect.Is(t, r.git(r.repo, "status", "--short"), "")
+}
+
 // TestWorkIsRebasedAfterASquash has an agent go on with what was taken over, whether it
 // has committed some of it or nothing.
 func TestWorkIsRebasedAfterASquash(t *testing.T) {

@@ -152,8 +152,17 @@ func (d *Driver) fresh(ctx context.Context, r git.Repository, t tree.Tree, dir s
 		return err
 	}
 	dot := filepath.Join(dir, ".git")
-	if err := appended(filepath.Join(dot, "config"), fmt.Sprintf("[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))); err != nil {
+	as := d.conversion(r)
+	if err := appended(filepath.Join(dot, "config"), fmt.Sprintf("[user]\n\tname = %s\n\temail = %s\n", t.Agent, email(t.Agent))+as.config()); err != nil {
 		return err
+	}
+	if as.Attributes != "" {
+		if err := os.Mkdir(filepath.Join(dot, "info"), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dot, "info", "attributes"), []byte(as.Attributes), 0o644); err != nil {
+			return err
+		}
 	}
 	info := filepath.Join(dot, "objects", "info")
 	if err := os.MkdirAll(info, 0o755); err != nil {

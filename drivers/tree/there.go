@@ -120,7 +120,7 @@ func (d *Driver) makeThere(ctx context.Context, t tree.Tree) error {
 	if err := d.sendLarge(ctx, r, t); err != nil {
 		return err
 	}
-	if _, err := d.ask(ctx, t, request{Op: opMake}, nil, nil); err != nil {
+	if _, err := d.ask(ctx, t, request{Op: opMake, Converts: d.conversion(r)}, nil, nil); err != nil {
 		return err
 	}
 	if err := d.sendIncluded(ctx, r, t); err != nil {

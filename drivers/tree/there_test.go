@@ -99,6 +99,7 @@ func TestTreesOnAHostAreAsThoseHere(t *testing.T) {
 		"a branch": TestATreeIsABranchWithARepositoryOfItsOwn, "merged": TestChangesAreTakenOverWhereTheBranchIsCheckedOut,
 		"no git": TestADirectoryWithoutGitHasTreesToo, "a command": TestACommandSeesAStateInACell, "a call": TestACallsIdIsNoTasks,
 		"lfs": TestAFileOfLFSIsFilledInWhereItsObjectIsThere, "submodule": TestASubmoduleIsInTheTree, "loose": TestWhatNoCommitOfASubmoduleHoldsIsSeenAndNotLost,
+		"ends of lines": TestFilesThatGitCallsCleanAreClean,
 	}
 	if os.Getenv("TREE_HOST") == "all" {
 		maps.Copy(tests, map[string]func(*testing.T){

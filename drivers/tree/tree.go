@@ -50,8 +50,9 @@ type Driver struct {
 
 	began time.Time
 
-	mu    sync.Mutex // one repository is made at a time
-	swept map[string]bool
+	mu       sync.Mutex // one repository is made at a time
+	swept    map[string]bool
+	converts map[string]converted // by repository
 }
 
 var _ tree.Driver = (*Driver)(nil)
@@ -68,7 +69,7 @@ func New(opt Options) (*Driver, error) {
 	if opt.Most == (git.Limits{}) {
 		opt.Most = git.Limits{Files: 500_000, Bytes: 16 << 30}
 	}
-	return &Driver{opt: opt, began: time.Now(), swept: map[string]bool{}}, nil
+	return &Driver{opt: opt, began: time.Now(), swept: map[string]bool{}, converts: map[string]converted{}}, nil
 }
 
 // repo opens the engine's repository of what a tree is made of, and makes it
@@ -78,9 +79,10 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 		return git.Repository{}, err
 	}
 	r := git.Repository{Git: d.opt.git(), Dir: filepath.Join(d.opt.Kept, t.TenantID, "trees", sourceOf(t)+".git")}
+	var w git.Worktree
 	if t.Kind == tree.Git {
-		w, err := git.FindWorktree(t.Source)
-		if err != nil {
+		var err error
+		if w, err = git.FindWorktree(t.Source); err != nil {
 			return r, gone(t, err)
 		}
 		r.Objects = d.objects(w)
@@ -97,7 +99,10 @@ func (d *Driver) repo(ctx context.Context, t tree.Tree) (git.Repository, error) 
 		}
 		d.swept[r.Dir] = true
 	}
-	return r, r.Make(ctx, format(t))
+	if err := r.Make(ctx, format(t)); err != nil || t.Kind != tree.Git {
+		return r, err
+	}
+	return r, wrap(d.converting(ctx, &r, t, w), "find how %s converts files", t.Source)
 }
 
 // git starts git.

@@ -21,6 +21,8 @@ type request struct {
 	Key   string        `json:"key,omitempty"`
 
 	Modules bool `json:"modules,omitzero"`
+	// Converts is how the files of a tree that is made are converted.
+	Converts conversion `json:"converts,omitzero"`
 	// Ends are the commits at which a source's history ends (shallow, gitformat-shallow(5)).
 	Ends string `json:"ends,omitempty"`
 	OID  string `json:"oid,omitempty"` // of an object of git LFS
