@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // Look is the work in a tree, as it is reviewed.
@@ -189,6 +190,9 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 		return in, err
 	}
 	if kind == KindUndo {
+		if err := s.undoing(ctx, tenant, q.Task); err != nil {
+			return in, err
+		}
 		_, err := s.undoable(ctx, t, q.Task)
 		return Input{Agent: q.Agent, Task: q.Task}, err
 	}
@@ -233,4 +237,24 @@ func (s *Trees) Input(ctx context.Context, tenant, kind string, q Asks) (in Inpu
 			With("field", "agent").With("value", q.Agent).With("marked", some(j.Marked))
 	}
 	return in, err
+}
+
+// undoing refuses to take back what is being taken back already.
+func (s *Trees) undoing(ctx context.Context, tenant, merge string) error {
+	for _, status := range []task.Status{task.Queued, task.Running} {
+		page, err := s.opt.Tasks.List(ctx, tenant, core.Filter{Kind: KindUndo, Status: string(status), Size: core.MaxPageSize})
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Items {
+			if t.Waiting != "" {
+				continue // it finds the base moved by the time that it is approved
+			}
+			var in Input
+			if t, err = s.opt.Tasks.Get(ctx, tenant, t.TaskID); err == nil && core.DecodeStored(t.Input, &in) == nil && in.Task == merge {
+				return core.Errorf(core.Conflict, "task: %s takes %s back already", t.TaskID, merge).With("field", "task").With("value", merge)
+			}
+		}
+	}
+	return nil
 }

@@ -122,7 +122,16 @@ func (w *walk) trees() {
 	w.fails(1, "merge tess") // nothing is left to merge
 	expect.Row(w.t, w.do("review show tess"), "behind", nil)
 	w.fails(1, fmt.Sprintf("merge undo %v", part["task_id"])) // which failed
-	w.approved(w.do(fmt.Sprintf("merge undo %v", merged["task_id"])))
+	back := w.do(fmt.Sprintf("merge undo %v", merged["task_id"]))
+	lock := filepath.Join(repo, ".git/index.lock")
+	w.no(os.WriteFile(lock, nil, 0o600)) // another git is at work there, which it waits for
+	open = w.objects("approval list --open")
+	w.do(fmt.Sprintf("approval approve %v --reason 'looked at it'", open[0]["approval_id"]))
+	w.do(fmt.Sprintf("task wait %v --status running --timeout 60s", back["task_id"]))
+	w.fails(1, fmt.Sprintf("merge undo %v", merged["task_id"])) // which is at work
+	expect.Is(w.t, len(w.objects("approval list --open")), 0, "questions about a second way back")
+	w.no(os.Remove(lock))
+	w.do(fmt.Sprintf("task wait %v --status succeeded --timeout 60s", back["task_id"]))
 	w.fails(1, fmt.Sprintf("merge undo %v", merged["task_id"]))
 	expect.Is(w.t, w.git("log", "--format=%s"), "Only a\nfirst")
 	w.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
