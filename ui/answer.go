@@ -64,7 +64,7 @@ func (an *answers) answer(how string) tea.Cmd {
 	case "always":
 		who := a.For()
 		if len(who) == 0 {
-			return an.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk at "+string(a.Gate))
+			return an.say(true, "", "no rule can approve this: "+string(a.Risk)+" risk, "+a.Action.Kind+" at "+string(a.Gate))
 		}
 		return an.alwaysLike(it, a, who, nil)
 	}

@@ -175,10 +175,15 @@ func (j *standing) useRule(tx *audit.Tx, ask *Ask, v *Verdict) error {
 	}}, old, &r)
 }
 
+// ruled reports whether a rule could stand for it: the next merge is of other work.
+func (a *Approval) ruled() bool {
+	return a.Gate.hasRules() && a.Action.Kind != "tree.merge" && a.Action.Kind != "tree.undo"
+}
+
 // For lists whom an always rule of this approval can be for, the narrowest first; none
 // where no rule can be made. A connection needs none for its run: any yes holds for it.
 func (a *Approval) For() []string {
-	if !a.Gate.hasRules() || a.Risk == Critical || a.Needed() > 1 {
+	if !a.ruled() || a.Risk == Critical || a.Needed() > 1 {
 		return nil
 	}
 	ask := a.ask()

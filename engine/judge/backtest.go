@@ -275,8 +275,8 @@ func (j *proposals) proposeRule(ctx context.Context, by core.Caller, a *Approval
 		return core.Errorf(core.InvalidInput, field+": "+format, args...).With("field", field)
 	}
 	switch {
-	case !a.Gate.hasRules():
-		return nil, refuse("a rule can't stand for the gate %s; each one is a person's", a.Gate)
+	case !a.ruled():
+		return nil, refuse("a rule can't stand for %s at the gate %s; each one is a person's", a.Action.Kind, a.Gate)
 	case a.Risk == Critical:
 		return nil, refuse("not at critical risk")
 	case a.Needed() > 1:

@@ -161,16 +161,21 @@ func (r *Rule) covers(ask *Ask) bool {
 	return was != nil && is != nil && r.same("", was, is) && SameFiles(r.held(r.Action.Files), r.held(a.Files))
 }
 
-// held are the files that must be as they were: with files in Any those that run alone. What a
-// server says of its tool is held by the digest among the arguments.
+// held are the files that must be as they were, whatever they are to the command: with files
+// in Any those that run alone. What a server says of its tool is held by the digest among the
+// arguments.
 func (r *Rule) held(files []File) []File {
 	if r.Action.Kind == KindMCP {
 		return nil
 	}
-	if !slices.Contains(r.Any, placeFiles) {
-		return files
+	files = slices.Clone(files)
+	if slices.Contains(r.Any, placeFiles) {
+		files = slices.DeleteFunc(files, func(f File) bool { return !f.Runs })
 	}
-	return slices.DeleteFunc(slices.Clone(files), func(f File) bool { return !f.Runs })
+	for i := range files {
+		files[i].Runs = false
+	}
+	return files
 }
 
 // values are arguments as they are compared; nil where they have no canonical form.

@@ -95,6 +95,9 @@ func TestAlwaysMatchesWhatItsLineSays(t *testing.T) {
 	}, {
 		name: "a file that it names", ask: with(execIn("/w", "make"), func(a *judge.Ask) { a.Action.Files = []judge.File{{Path: "Makefile", SHA256: "ab", Runs: true}} }), whom: "agent",
 		line: "let agent robot run `make` in /w with Makefile as it is now (sha256 ab) up to 9 times within 1h of the approval",
+		matches: []judge.Ask{ // of another make it is only worked on
+			with(execIn("/w", "make"), func(a *judge.Ask) { a.Action.Files = []judge.File{{Path: "Makefile", SHA256: "ab"}} }),
+		},
 		asks: map[string]judge.Ask{
 			"another content": with(execIn("/w", "make"), func(a *judge.Ask) { a.Action.Files = []judge.File{{Path: "Makefile", SHA256: "cd", Runs: true}} }),
 			"none":            execIn("/w", "make"),
@@ -176,6 +179,19 @@ func TestAlwaysMatchesWhatItsLineSays(t *testing.T) {
 	}
 }
 
+// The next merge is of other work: a rule would say nothing about it.
+func TestNoRuleIsOfferedForAMerge(t *testing.T) {
+	f := setup(t)
+	for _, kind := range []string{"tree.merge", "tree.undo"} {
+		a := f.opened(kindOf(judge.GateStart, kind, "", "", `{"agent":"a","into":"main"}`))
+		card := expect.Of(f.Card(t.Context(), acme, a.ApprovalID))(t)
+		expect.True(t, card.Always == "" && len(card.For()) == 0, "%s: offers %q for %q", kind, card.Always, card.For())
+		_, err := f.Answer(t.Context(), alice, a.ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 5}})
+		expect.Err(t, err, core.Kind(core.InvalidInput), kind)
+	}
+	f.healthy()
+}
+
 func with(ask judge.Ask, change func(*judge.Ask)) judge.Ask {
 	change(&ask)
 	return ask
@@ -219,7 +235,7 @@ func TestNoCommandMayBeAny(t *testing.T) {
 		"input.command": kindOf(judge.GateTool, "tool", "acp", "fs.write", `{"input":{"command":"ls"}}`),
 		"nowhere":       kindOf(judge.GateTool, "tool", "acp", "fs.write", `{"a":1}`),
 		"tool_digest":   kindOf(judge.GateStart, judge.KindMCP, "fs", "x", `{"server":"fs","tool":"x","args":{},"tool_digest":"d"}`),
-		"into":          kindOf(judge.GateStart, "tree.merge", "", "", `{"agent":"a","into":"main"}`),
+		"into":          kindOf(judge.GateStart, "tree.check", "", "", `{"agent":"a","into":"main"}`),
 	} {
 		_, err := f.approveAlways(ask, judge.Always{For: "anyone", Any: []string{place}, Expires: time.Hour, MaxUses: 1})
 		if code(err) != core.InvalidInput || !strings.Contains(err.Error(), fmt.Sprintf("any: %q", place)) {

@@ -39,10 +39,10 @@ func showCard(c *call, card judge.Approval) error {
 	})
 }
 
-// halfApproved prints approvals of which some need another one, and says so.
+// halfApproved prints approvals of which some need another one, or made a rule, and says so.
 func halfApproved(c *call, o *op.Op, out any) (bool, error) {
 	all, is := out.([]judge.Approval)
-	if !is || c.g.Output == "json" || !slices.ContainsFunc(all, func(a judge.Approval) bool { return a.Status == judge.Open }) {
+	if !is || c.g.Output == "json" || !slices.ContainsFunc(all, func(a judge.Approval) bool { return a.Status == judge.Open || a.Always != "" }) {
 		return false, nil
 	}
 	if err := c.list(all); err != nil {

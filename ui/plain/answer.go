@@ -116,7 +116,6 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 	if pane.HighRisk(a.Risk) {
 		approve = r.with("reason to approve a "+string(a.Risk)+" risk", func(text string) { line("approve", "--reason", text)() })
 	}
-	always := func() { r.always(a, line) }
 	all := []choice{
 		{"leave it open", func() { r.out.line("left open") }},
 		{"approve exactly this, once", approve},
@@ -125,7 +124,9 @@ func (r *reader) choices(a *judge.Approval, shown time.Time) []choice {
 		{"approve with other arguments", r.edit(a, line)},
 		{"put it off for 15 minutes", line("defer", "--for", "15m")},
 		{"hand it to somebody else", r.with("name of who is to look at it", func(name string) { line("escalate", "--to", name)() })},
-		{"approve this and the like from now on, within a time", always},
+	}
+	if len(a.For()) > 0 {
+		all = append(all, choice{"approve this and the like from now on, within a time", func() { r.always(a, line) }})
 	}
 	return all
 }
