@@ -30,7 +30,7 @@ func TestContainedEffectsAskNobodyWhateverTheToolIsCalled(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"git_push": "destructive", "sendMail": "destructive", "payInvoice": "destructive", "delete_file": "contained", "grant_permission": "contained"} {
+	for name, want := range map[string]string{"git_push": "destructive", "sendMail": "destructive", "payInvoice": "destructive", "createPullRequest": "destructive", "delete_file": "contained", "grant_permission": "contained"} {
 		ask := call(name, `{}`)
 		ask.Contained = judge.Contained("")
 		if v := f.Evaluate(t.Context(), acme, ask); v.ReasonCode != want {

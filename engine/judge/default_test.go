@@ -58,10 +58,10 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		argv("sort --compress-program=./x names"):       danger, // runs what it names
 		argv("date -s 2020-01-01"):                      plain,
 		argv("date 010100002020"):                       plain,
-		argv("git log --output=x"):                      plain,
-		argv("git -c core.pager=evil log"):              plain,
+		argv("git log --output=x"):                      danger, // writes over it
+		argv("git -c core.pager=evil log"):              danger, // runs what it names
 		argv("git diff --ext-diff"):                     plain,
-		argv("git grep -Oevil x"):                       plain,
+		argv("git grep -Oevil x"):                       danger,
 		argv("rg --pre=evil x"):                         danger,
 		argv("cat /root/.ssh/id_ed25519"):               plain, // may be secret: a person decides for an agent
 		argv("cat .env"):                                plain,
@@ -122,7 +122,7 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		sh("# nothing\nrm x"):                           danger,
 		sh("echo $HOME; rm x"):                          danger,
 		sh("ls |& xargs -n 1 rm"):                       danger,
-		sh("cat <<EOF\nrm x\nEOF"):                      danger, // rather too much than too little
+		sh("cat <<EOF\nrm x\nEOF"):                      plain,  // its text is data
 		sh("echo '" + strings.Repeat("x", 70000) + "'"): danger, // too long to look through
 		argv("rm -rf /"):                                havoc,
 		argv("rm -fr /*"):                               havoc,
@@ -181,7 +181,7 @@ func TestDefaultRulesForCommands(t *testing.T) {
 		argv("git -C push log"):                         plain,
 		argv("npm -w a publish"):                        danger,
 		argv("npm --workspace=a publish"):               danger,
-		argv("npm run publish"):                         plain,
+		argv("npm run publish"):                         danger,
 		argv("tar --to-command=./x -xf a.tar"):          danger,
 		argv("tar -xf a --checkpoint-action=exec=./x"):  danger,
 		argv("tar -xIevil -f a.tar"):                    danger,

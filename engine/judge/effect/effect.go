@@ -5,6 +5,7 @@ package effect
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,8 @@ const (
 	Opaque = "opaque" // hides what it runs
 	Secret = "secret" // touches what may be secret
 	Havoc  = "catastrophe"
+
+	Publish = "publish" // reaches others
 )
 
 const names = "read, write, exec, opaque, secret, catastrophe, destroy, publish, escalate, spend"
@@ -42,6 +45,7 @@ type Lists struct {
 	Roots       []string  `yaml:"roots" json:"roots,omitempty"`
 	Devices     []string  `yaml:"devices" json:"devices,omitempty"`
 	SecretPaths []string  `yaml:"secret_paths" json:"secret_paths,omitempty"`
+	Data        []string  `yaml:"data" json:"data,omitempty"` // what takes its input and words for no more than data
 	Tools       []Tools   `yaml:"tools" json:"tools,omitempty"`
 }
 
@@ -63,6 +67,7 @@ type Classifier struct {
 	roots    map[string]bool
 	devices  []string
 	secrets  []string
+	data     []string
 	tools    map[string][]string // effects by whole name
 	words    map[string][]string // effects by word in the name
 }
@@ -72,7 +77,7 @@ func New(l *Lists) (*Classifier, error) {
 	c := &Classifier{
 		exact: map[string][]*Command{}, wrappers: map[string]*Wrapper{},
 		shells: set(l.Shells), dirs: set(l.SystemDirs), roots: set(l.Roots),
-		devices: l.Devices, secrets: l.SecretPaths,
+		devices: l.Devices, secrets: l.SecretPaths, data: l.Data,
 		tools: map[string][]string{}, words: map[string][]string{},
 	}
 	for i := range l.Commands {
@@ -82,6 +87,12 @@ func New(l *Lists) (*Classifier, error) {
 		}
 		if len(k.Names) == 0 {
 			return nil, core.Invalid("commands.names", "", "at least one program name")
+		}
+		if k.Match != "" {
+			var err error
+			if k.match, err = regexp.Compile(k.Match); err != nil {
+				return nil, core.Invalid("commands.match", k.Match, "a regular expression")
+			}
 		}
 		for _, name := range k.Names {
 			if name == "" || strings.Contains(name, "/") {
@@ -240,20 +251,57 @@ func (c *Classifier) run(found *effects, cmd command, stdin string, depth int) {
 		c.shell(found, cmd, stdin, depth)
 	case name == "eval" && depth > 0:
 		c.text(found, strings.Join(cmd.words[1:], " "), cmd.dir, depth+1)
-	case strings.HasPrefix(cmd.words[0], "$"):
+	case unreadable(cmd.words[0]):
 		found.add(Opaque)
+		for _, w := range cmd.words[1:] {
+			if slices.Contains(c.words[strings.ToLower(w)], Publish) {
+				found.add(Publish)
+			}
+		}
 	case name == "find":
 		c.findExec(found, cmd, depth)
 	case c.wrappers[name] != nil:
-		for _, option := range c.wrappers[name].Text {
-			for i, w := range cmd.words[1:] {
-				if text, is := strings.CutPrefix(w, option); is {
-					c.text(found, strings.TrimPrefix(text, "=")+" "+strings.Join(cmd.words[i+2:], " "), cmd.dir, depth+1)
-				}
+		c.wrapped(found, c.wrappers[name], cmd, stdin, depth)
+	}
+}
+
+// unreadable reports a program that is known only when it runs.
+func unreadable(program string) bool {
+	return strings.ContainsAny(program, "$`*?") || strings.Contains(program, "[") && strings.Contains(program, "]")
+}
+
+// wrapped adds the effects of what a wrapper runs.
+func (c *Classifier) wrapped(found *effects, by *Wrapper, cmd command, stdin string, depth int) {
+	words := inner(by, cmd.words)
+	for i, w := range cmd.words[:len(cmd.words)-len(words)] {
+		for _, option := range by.Text {
+			if text, is := valueOf(option, w); is {
+				c.text(found, text+" "+strings.Join(cmd.words[i+1:], " "), cmd.dir, depth+1)
 			}
 		}
-		c.run(found, command{words: inner(c.wrappers[name], cmd.words), dir: cmd.dir, piped: cmd.piped}, stdin, depth+1)
 	}
+	switch {
+	case !by.Shell:
+		c.run(found, command{words: words, dir: cmd.dir, piped: cmd.piped}, stdin, depth+1)
+	case len(words) > 0: // what ::: ends is run with what follows, or what follows is
+		c.text(found, strings.ReplaceAll(strings.Join(words, " "), ":::", "\n"), cmd.dir, depth+1)
+	case stdin != "" || cmd.piped:
+		found.add(Opaque)
+	}
+}
+
+// valueOf is what a word may have of an option's value, short ones bundled and long ones
+// cut short.
+func valueOf(option, w string) (value string, is bool) {
+	if strings.HasPrefix(option, "--") {
+		name, value, _ := strings.Cut(w, "=")
+		return value, len(name) > 3 && strings.HasPrefix(option, name)
+	}
+	if len(w) < 2 || w[0] != '-' || w[1] == '-' {
+		return "", false
+	}
+	_, value, is = strings.Cut(w[1:], option[1:])
+	return value, is
 }
 
 func (c *Classifier) classes(name string) []*Command {
@@ -280,8 +328,12 @@ func (c *Classifier) secret(word string) bool {
 
 // shell looks into the text a shell is given by -c or on its input.
 func (c *Classifier) shell(found *effects, cmd command, stdin string, depth int) {
-	inline := false
+	inline, values := false, 0
 	for i, w := range cmd.words[1:] {
+		if values > 0 {
+			values--
+			continue
+		}
 		if !strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "+") {
 			if inline {
 				c.text(found, w, cmd.dir, depth+1)
@@ -291,8 +343,11 @@ func (c *Classifier) shell(found *effects, cmd command, stdin string, depth int)
 		if w == "--" && i+2 < len(cmd.words) && !inline {
 			return
 		}
-		if !strings.HasPrefix(w, "--") && strings.Contains(w, "c") {
-			inline = true
+		if !strings.HasPrefix(w, "--") {
+			inline = inline || strings.Contains(w, "c")
+			values = strings.Count(w, "o") + strings.Count(w, "O")
+		} else if w == "--rcfile" || w == "--init-file" {
+			values = 1
 		}
 	}
 	if stdin != "" {
@@ -322,6 +377,8 @@ func inner(w *Wrapper, words []string) []string {
 	for len(words) > 0 {
 		first := words[0]
 		switch {
+		case slices.Contains(w.Looks, first):
+			return nil
 		case first == "--":
 			return words[min(1+own, len(words)):]
 		case slices.Contains(w.Values, first) && len(words) > 1:

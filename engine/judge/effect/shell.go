@@ -80,6 +80,9 @@ type shellText struct {
 	found       *effects
 	source, dir string
 	depth       int
+	// fed says that the text of here-documents may come to run: a program that is not known
+	// to take it for data is fed with it.
+	fed bool
 }
 
 // look adds the effects of the commands below a node; piped says that they may read
@@ -87,9 +90,18 @@ type shellText struct {
 func (s *shellText) look(n syntax.Node, piped bool) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
+		case *syntax.Stmt:
+			if !s.fed && s.feeds(n, false) {
+				fed := *s
+				fed.fed = true
+				fed.look(n, piped)
+				return false
+			}
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
-				s.look(n.X, piped)
+				left := *s
+				left.fed = s.fed || s.feeds(n.Y, true)
+				left.look(n.X, piped)
 				s.look(n.Y, true)
 				return false
 			}
@@ -98,16 +110,37 @@ func (s *shellText) look(n syntax.Node, piped bool) {
 			s.run(s.found, command{words: words, dir: s.dir, piped: piped}, "", s.depth)
 		case *syntax.Redirect:
 			s.redirect(n)
-			return n.Hdoc == nil // its substitutions are looked at with its text
+			return n.Hdoc == nil || !s.fed // its substitutions are looked at with its text
 		}
 		return true
 	})
 }
 
+// feeds reports whether what a statement is fed, or computes for its words, may come to run;
+// piped says that it is fed by a pipe.
+func (s *shellText) feeds(n *syntax.Stmt, piped bool) bool {
+	var words []string
+	runs := piped
+	for _, r := range n.Redirs {
+		if runs = runs || r.Hdoc != nil || r.Op == syntax.WordHdoc; r.Word != nil {
+			words = append(words, s.word(r.Word.Parts))
+		}
+	}
+	switch cmd := n.Cmd.(type) {
+	case *syntax.CallExpr:
+		called := s.words(cmd.Args)
+		runs = !slices.ContainsFunc(s.data, func(d string) bool { return begins(called, d) })
+		words = append(words, called...)
+	case *syntax.DeclClause, nil:
+		return true
+	}
+	return runs || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, ">(") })
+}
+
 // redirect adds the effects of writing to a file, and those of text that a command
 // is fed: it may be meant for a shell, and is mostly prose.
 func (s *shellText) redirect(r *syntax.Redirect) {
-	if r.Hdoc != nil {
+	if r.Hdoc != nil && s.fed {
 		s.parsed(s.found, s.word(r.Hdoc.Parts), s.dir, s.depth+1)
 	}
 	if r.Word == nil {
@@ -116,6 +149,9 @@ func (s *shellText) redirect(r *syntax.Redirect) {
 	target := s.word(r.Word.Parts)
 	switch r.Op {
 	case syntax.WordHdoc:
+		if !s.fed {
+			return
+		}
 		s.parsed(s.found, target, s.dir, s.depth+1)
 	case syntax.Hdoc, syntax.DashHdoc, syntax.RdrIn, syntax.DplIn:
 	default:
@@ -129,6 +165,8 @@ func (s *shellText) redirect(r *syntax.Redirect) {
 	}
 }
 
+var ifs = strings.NewReplacer("${IFS}", " ", "$IFS", " ")
+
 // words are those of a command, as its shell takes the braces in them apart.
 func (s *shellText) words(args []*syntax.Word) (words []string) {
 	for _, arg := range args {
@@ -139,7 +177,11 @@ func (s *shellText) words(args []*syntax.Word) (words []string) {
 				s.found.add(Opaque)
 				return words
 			}
-			words = append(words, s.word(w.Parts))
+			if text := s.word(w.Parts); strings.Contains(text, "IFS") { // rm${IFS}x
+				words = append(words, strings.Fields(ifs.Replace(text))...)
+			} else {
+				words = append(words, text)
+			}
 		}
 	}
 	return words

@@ -54,10 +54,8 @@ func (c *Classifier) tool(found *effects, name string, in core.Raw, declared []s
 	}
 	if len(whole) == 0 {
 		found.unknown = !slices.Contains(declared, Read) // by declaration
-		for _, w := range Words(name) {
-			for _, e := range c.words[w] {
-				found.add(e)
-			}
+		for _, e := range c.named(name) {
+			found.add(e)
 		}
 	}
 	if len(in) == 0 {
@@ -74,9 +72,36 @@ func (c *Classifier) tool(found *effects, name string, in core.Raw, declared []s
 	told := c.command(found, args)
 	input, _ := args["input"].(map[string]any)
 	told = c.command(found, input) || told // of an agent's own tool
-	if title, _ := args["title"].(string); !told && slices.Contains(found.names, Exec) {
+	title, _ := args["title"].(string)
+	runs := slices.Contains(found.names, Exec)
+	if !told && runs {
 		c.parsed(found, title, "", 1) // some tell of a command nowhere else
 	}
+	c.entitled(found, strings.Fields(title), runs)
+}
+
+// entitled adds that a title names a tool that publishes: some tell its name nowhere else.
+func (c *Classifier) entitled(found *effects, title []string, runs bool) {
+	for _, w := range title {
+		name := w[strings.LastIndexAny(w, "/.:")+1:]
+		if one := len(title) == 1; !(one && name == w) && !strings.Contains(name, "_") || !one && runs && !strings.HasPrefix(name, "mcp__") {
+			continue
+		}
+		if slices.Contains(c.named(name), Publish) {
+			found.add(Publish)
+		}
+	}
+}
+
+// named are the effects by words in a name, and by words that follow each other in it.
+func (c *Classifier) named(name string) (all []string) {
+	words := Words(name)
+	for i := range words {
+		for end := i + 1; end <= min(i+2, len(words)); end++ {
+			all = append(all, c.words[strings.Join(words[i:end], " ")]...)
+		}
+	}
+	return all
 }
 
 // command adds the effects of a command line among arguments; false is that there is none.
