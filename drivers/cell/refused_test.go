@@ -27,12 +27,12 @@ func (h *heard) take(r Held) {
 	h.all = append(h.all, r)
 }
 
-// of lists the deeds of a run, in the order of the alphabet.
+// of lists the deeds that a run was refused, in the order of the alphabet.
 func (h *heard) of(run string) (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, r := range h.all {
-		if r.Run == run {
+		if r.Run == run && r.Laid == "" {
 			names = append(names, r.Deed)
 		}
 	}
