@@ -93,10 +93,11 @@ func (q *question) about(to Request) bool {
 // it tells what a person said of the host before, or why nobody is asked. A yes spares
 // the question alone: another policy is asked anew.
 func (s *Service) join(ctx context.Context, from Origin, src source, to Request) (*question, refusal) {
+	policy := s.judge.PolicyVersion(from.Tenant)
 	s.mu.Lock()
-	said, known := s.run(&from).said[to.question()]
+	said, is := s.run(&from).heard(to, policy, "")
 	s.mu.Unlock()
-	if known && (said.why != "" || to.Method == "" && said.policy == s.judge.PolicyVersion(from.Tenant)) {
+	if is {
 		return nil, said
 	}
 	v := s.judge.Evaluate(ctx, from.Tenant, s.question(ctx, &from, &src, []Request{to}))
@@ -104,14 +105,15 @@ func (s *Service) join(ctx context.Context, from Origin, src source, to Request)
 	switch {
 	case v.Decision != judge.HITL:
 		about.alone = to
-	case known && said.policy == v.PolicyVersion && said.rule == v.RuleID:
-		return nil, said
 	case to.Method != "":
 		about.alone = to.question()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run(&from)
+	if said, is := r.heard(to, v.PolicyVersion, v.RuleID); is { // by now
+		return nil, said
+	}
 	q := r.open[about]
 	there := q != nil && q.waiters > 0
 	switch {

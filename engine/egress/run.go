@@ -33,6 +33,13 @@ type run struct {
 	told       map[told]bool // refusals that are in the log
 }
 
+// heard is what a person said of what is wanted; a yes counts under its policy, and to a
+// request that the same rule leaves to a person.
+func (r *run) heard(to Request, policy, rule string) (said refusal, is bool) {
+	said, is = r.said[to.question()]
+	return said, is && (said.why != "" || said.policy == policy && (to.Method == "" || said.rule == rule))
+}
+
 type told struct {
 	to     Target
 	method string
