@@ -209,3 +209,41 @@ func TestTheTraceFollowsATaskThroughEveryRecord(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerStandsForWorkThatHadNotBegun(t *testing.T) {
+	for _, c := range []struct {
+		kind  string
+		crash bool
+		asked int
+	}{{"test.resume", false, 1}, {"test.resume", true, 1}, {"test.run", false, 2}, {"test.run", true, 2}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.run()
+				tk := r.dispatch(`{"ask":1}`, func(d *swarm.Dispatch) { d.Kind = c.kind })
+				first := tk.ApprovalID
+				r.answer(first, judge.Answer{Approve: true})
+				old := <-r.runner.started
+				if c.crash {
+					r.Crash()
+					old.end(failure(false))
+				} else { // what runs is given back
+					r.Close()
+				}
+				r.Open()
+				r.run()
+				if c.asked == 1 {
+					w := <-r.runner.started
+					expect.Is(t, r.task(tk.TaskID).ApprovalID, first)
+					w.end(ok(`{}`))
+					r.status(tk.TaskID, task.Succeeded)
+				} else {
+					r.Await("the question", func() bool { return r.task(tk.TaskID).Waiting != "" })
+				}
+				all, err := r.judge.Approvals(t.Context(), acme, core.Filter{})
+				expect.True(t, err == nil && len(all.Items) == c.asked, "%d were asked: %v", len(all.Items), err)
+				r.whole()
+			})
+		})
+	}
+}

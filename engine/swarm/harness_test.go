@@ -84,6 +84,7 @@ func (r *rig) build(w *enginetest.World) {
 	r.No(err)
 	r.swarm.Runner("test.run", r.runner)
 	r.swarm.Runner("agent.prompt", agentRunner{r.runner})
+	r.swarm.Runner("test.resume", resumingRunner{r.runner})
 	r.No(r.swarm.Recover(context.Background()))
 }
 
@@ -201,6 +202,11 @@ func (f *fakeRunner) Start(_ context.Context, job swarm.Job) (swarm.Work, error)
 	f.started <- w
 	return w, nil
 }
+
+// resumingRunner tells when its work has begun its effect.
+type resumingRunner struct{ *fakeRunner }
+
+func (resumingRunner) Resumes(core.Raw) bool { return true }
 
 type agentRunner struct{ *fakeRunner }
 
