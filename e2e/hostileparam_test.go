@@ -135,7 +135,8 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 				line("", "dag resource attach ada %s", dir)
 			}
 			for _, command := range []string{
-				"agent create eve --project P -- " + other + "/bin/run", "skill load " + home + "/.ssh", "dag export " + other + "/x", "dag import " + other + "/secret",
+				"agent create eve --project P -- " + other + "/bin/run", "agent create eve --project P -- cat " + other + "/secret",
+				"agent create eve --project P -- sh -c x y " + other, "agent create eve --project P --shell '/bin/cat /../../.." + other + "/secret'", "role set r --project P -- cat " + other + "/secret", "skill load " + home + "/.ssh", "dag export " + other + "/x", "dag import " + other + "/secret",
 				"cad workspace create --dir " + other, "policy propose " + other + "/secret", "files read " + other, "mcp add x -- cat " + other + "/secret",
 				"notice add x --secret-env HOME --url http://127.0.0.1:1", "project remote P origin ext::sh", "tenant retention set audit --export " + other,
 				"audit witness add file " + other + "/w", "host add h --command 'sh -c x'", "agent create eve --project P --options '{\"read\":[\"" + other + "\"]}' -- cat",
@@ -188,6 +189,25 @@ func TestNobodyNamesWhatTheyDoNotReach(t *testing.T) {
 				if out := shown(); !strings.Contains(out, `"succeeded"`) {
 					t.Errorf("from afar: %s %s", out, s.ok("result", "show", id, "-o", "json", "--tenant", "t_acme"))
 				}
+			}
+
+			// So it is with files of skills.
+			expect.No(t, os.WriteFile(filepath.Join(s.dir, "mine"), []byte("of my own"), 0o644))
+			read := func(path string) string {
+				return string(core.MustEncode(map[string]any{"name": "invoke_skill", "arguments": map[string]any{"skill": "file-read", "params": map[string]string{"path": path}, "wait_s": 20}}))
+			}
+			calls = []string{read("mine")}
+			for _, path := range []string{other + "/secret", "../foreign/secret", s.dir + "/away/secret", file} {
+				calls = append(calls, read(path))
+				_, out, stderr := g.run("skill invoke file-read --params '" + string(core.MustEncode(map[string]string{"path": path})) + "' --wait -o json")
+				expect.True(t, strings.Contains(out+stderr, "lies outside of what mallory"), "from afar: %s: %s%s", path, out, stderr)
+			}
+			for i, said := range s.conversation(calls, "--agent", "ada", "--tenant", "t_acme") {
+				if i == 0 {
+					expect.Has(t, said, "of my own", "an agent's own file")
+					continue
+				}
+				expect.True(t, strings.Contains(said, "lies outside of what agent ada") && !strings.Contains(said, s.secret), "%s: %s", calls[i], said)
 			}
 			s.ok("audit", "verify", "--tenant", "t_acme")
 		})

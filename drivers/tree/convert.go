@@ -92,10 +92,7 @@ func conversionOf(ctx context.Context, r git.Repository, w git.Worktree) (c conv
 // time would make every look at a tree slow.
 func written(w git.Worktree) (stamp string) {
 	home, _ := os.UserHomeDir()
-	config := os.Getenv("XDG_CONFIG_HOME")
-	if config == "" {
-		config = filepath.Join(home, ".config")
-	}
+	config, _ := os.UserConfigDir()
 	for _, file := range []string{
 		filepath.Join(w.Common, "config"), filepath.Join(w.Dir, "config.worktree"), filepath.Join(w.Common, "info", "attributes"),
 		os.Getenv("GIT_CONFIG_GLOBAL"), filepath.Join(home, ".gitconfig"), filepath.Join(config, "git", "config"), "/etc/gitconfig",

@@ -149,8 +149,8 @@ func (p *Param) Use() reach.Use {
 func (p *Param) values() []string {
 	switch into := p.Into.(type) {
 	case *string:
-		if p.Names == reach.Command { // a line of a shell's
-			return append(strings.Fields(*into), *into)[:1:1]
+		if p.Names == reach.Command { // a line of a shell's: its program, and what it names as one word
+			return append(append(strings.Fields(*into), "")[:1:1], *into)
 		}
 		return []string{*into}
 	case *Path:
