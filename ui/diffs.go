@@ -62,7 +62,7 @@ func (d diffs) Diff(ctx context.Context, tenant, ref string) (review.Stored, err
 		for i := range a.Changes {
 			text.WriteString(diff.Named(a.Changes[i].Path, a.Changes[i].Diff))
 		}
-		if a.Lands() && len(a.Changes) > 0 {
+		if a.Cut && a.Status == judge.Open {
 			whole, err := d.trees.Whole(ctx, tenant, a.Action)
 			if err != nil {
 				return review.Stored{}, err

@@ -21,6 +21,7 @@ type Card struct {
 	Bound   string         `json:"bound,omitempty"`  // how many files it is bound to
 	Caveat  string         `json:"caveat,omitempty"` // what it can't promise
 	Changes []edits.Change `json:"changes,omitempty"`
+	Cut     bool           `json:"cut,omitzero"` // Changes does not draw all of it
 	Around  *Around        `json:"around,omitempty"`
 }
 
@@ -118,7 +119,7 @@ func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	for i := range a.Action.Files {
 		f := &a.Action.Files[i]
 		if f.Unbound == "" && !f.isNew() {
-			if a.Lands() {
+			if a.lands() {
 				j.land(&a, f)
 				continue
 			}
@@ -129,8 +130,8 @@ func (j *cards) Card(ctx context.Context, tenant, id string) (Approval, error) {
 	return a, nil
 }
 
-// Lands reports that it is about a change of a repository, which its file is the patch of.
-func (a *Approval) Lands() bool { return strings.HasPrefix(a.Action.Kind, "tree.") }
+// lands reports that it is about a change of a repository, which its file is the patch of.
+func (a *Approval) lands() bool { return strings.HasPrefix(a.Action.Kind, "tree.") }
 
 // land fills in what a card shows of such a patch.
 func (j *cards) land(a *Approval, f *File) {
@@ -139,11 +140,8 @@ func (j *cards) land(a *Approval, f *File) {
 		f.Note = notShown
 		return
 	}
-	all, whole := []edits.Change(nil), true
-	if f.Text, all, whole = edits.Landing(text); len(all) > 0 {
-		a.Changes = all
-	}
-	if !whole {
+	f.Text, a.Changes, a.Cut = edits.Landing(text)
+	if a.Cut {
 		f.Note = "not all of it is drawn here: v draws it, as does agent diff --state"
 	}
 }
@@ -203,7 +201,7 @@ func (j *cards) content(tenant, sha string) (string, bool) {
 
 // unseen refuses to approve a change of a repository that nobody could be shown.
 func (j *cards) unseen(a *Approval) error {
-	if j.contents == nil || !a.Lands() {
+	if j.contents == nil || !a.lands() {
 		return nil
 	}
 	for _, f := range a.Action.Files {

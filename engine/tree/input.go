@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/guarded"
 	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 )
 
 // The task kinds.
@@ -241,6 +242,9 @@ func (s *Trees) preview(ctx context.Context, t Tree, kind string, in Input, most
 	if patch.Len()+to.Over > long || len(all) > 50 {
 		listed(&out, all)
 		fmt.Fprintf(&out, "all of it: agent diff %s --state %s\n", in.Agent, in.State)
+	}
+	if to.Over > 0 {
+		patch.WriteString(edits.Rest)
 	}
 	text = slices.Concat(out.Bytes(), []byte("\n"), patch.Bytes())
 	if lies != "" {

@@ -94,19 +94,20 @@ func Written(args core.Raw) (paths []string) {
 	return paths
 }
 
-// patchMark begins each file of a patch in git's format.
-const patchMark = "diff --git "
+// patchMark begins each file of a patch in git's format, and Rest ends one of which there is
+// more: no line of a file is told so.
+const patchMark, Rest = "diff --git ", "\n… and more\n"
 
 // Landing reads what a task about an agent's tree would do to files: the text that
 // it is bound to ends with it as a patch, which is then told here alone. Each file is
-// named, and whole says that each is drawn to its end.
-func Landing(text string) (head string, out []Change, whole bool) {
+// named, and cut says that not each is drawn to its end.
+func Landing(text string) (head string, out []Change, cut bool) {
 	head, patch, ok := strings.Cut(text, "\n"+patchMark)
 	if !ok {
-		return text, nil, true
+		return text, nil, false
 	}
+	patch, cut = strings.CutSuffix(patch, Rest)
 	left := MaxAll
-	whole = true
 	for part := range strings.SplitSeq(patch, "\n"+patchMark) {
 		names, rest, _ := strings.Cut(part, "\n")
 		c := Change{Diff: rest}
@@ -124,7 +125,7 @@ func Landing(text string) (head string, out []Change, whole bool) {
 		}
 		if most := min(left, MaxShown); len(c.Diff) > most {
 			note := "it goes on"
-			if c.Diff, whole = core.ClipTo(c.Diff, most), false; most == 0 {
+			if c.Diff, cut = core.ClipTo(c.Diff, most), true; most == 0 {
 				c.Diff, note = "", "not drawn here"
 			}
 			c.Note = strings.TrimPrefix(c.Note+"; "+note, "; ")
@@ -132,7 +133,7 @@ func Landing(text string) (head string, out []Change, whole bool) {
 		left -= len(c.Diff)
 		out = append(out, c)
 	}
-	return head, out, whole
+	return head, out, cut
 }
 
 // editReader finds edits in arguments.

@@ -70,17 +70,20 @@ func TestAPatchNamesEachFileAndSaysWhatItDoesNotDraw(t *testing.T) {
 		fmt.Fprintf(&b, "\ndiff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1,%d @@\n%s+end", name, name, name, lines+1, strings.Repeat("+x\n", lines))
 	}
 	part("a", 2)
-	head, all, whole := Landing(b.String())
-	if head != "main is at x" || len(all) != 1 || !whole || all[0].Path != "a" || !strings.HasSuffix(all[0].Diff, "+end") {
-		t.Fatalf("%q %+v %t", head, all, whole)
+	head, all, cut := Landing(b.String())
+	if head != "main is at x" || len(all) != 1 || cut || all[0].Path != "a" || !strings.HasSuffix(all[0].Diff, "+end") {
+		t.Fatalf("%q %+v %t", head, all, cut)
+	}
+	if _, all, cut = Landing(b.String() + Rest); len(all) != 1 || !cut || !strings.HasSuffix(all[0].Diff, "+end") {
+		t.Fatalf("%+v %t", all, cut)
 	}
 	part("long", MaxShown)
 	for i := range 2 * maxChanges {
 		part(fmt.Sprint("f", i), 1)
 	}
-	_, all, whole = Landing(b.String())
-	if len(all) != 2+2*maxChanges || whole || !strings.HasSuffix(all[1].Note, "it goes on") || all[2].Diff == "" || all[2].Note != "new file mode 100644" {
-		t.Fatalf("%d %t %+v", len(all), whole, all[2])
+	_, all, cut = Landing(b.String())
+	if len(all) != 2+2*maxChanges || !cut || !strings.HasSuffix(all[1].Note, "it goes on") || all[2].Diff == "" || all[2].Note != "new file mode 100644" {
+		t.Fatalf("%d %t %+v", len(all), cut, all[2])
 	}
 	if last := all[len(all)-1]; last.Path != fmt.Sprint("f", 2*maxChanges-1) || last.Diff != "" || !strings.HasSuffix(last.Note, "not drawn here") {
 		t.Fatalf("%+v", last)
