@@ -90,18 +90,18 @@ func (q *question) about(to Request) bool {
 }
 
 // join finds the question of a run that a host belongs to, or begins it; without one
-// it tells what a person said of the host before, or why nobody is asked. A yes spares
-// the question alone: another policy is asked anew.
+// it tells what was said of the host before, or why nobody is asked. A yes spares the
+// question alone: another policy is asked anew.
 func (s *Service) join(ctx context.Context, from Origin, src source, to Request) (*question, refusal) {
 	policy := s.judge.PolicyVersion(from.Tenant)
 	s.mu.Lock()
-	said, is := s.run(&from).heard(to, policy, "")
+	said, is := s.heard(ctx, s.run(&from), to, policy, "")
 	s.mu.Unlock()
 	if is {
 		return nil, said
 	}
 	v := s.judge.Evaluate(ctx, from.Tenant, s.question(ctx, &from, &src, []Request{to}))
-	about := topic{task: src.task, rule: v.RuleID, policy: v.PolicyVersion, risk: v.Risk}
+	about := topic{task: src.task, rule: v.Asking(), policy: v.PolicyVersion, risk: v.Risk}
 	switch {
 	case v.Decision != judge.HITL:
 		about.alone = to
@@ -111,7 +111,7 @@ func (s *Service) join(ctx context.Context, from Origin, src source, to Request)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.run(&from)
-	if said, is := r.heard(to, v.PolicyVersion, v.RuleID); is { // by now
+	if said, is := s.heard(ctx, r, to, v.PolicyVersion, about.rule); is { // by now
 		return nil, said
 	}
 	q := r.open[about]
@@ -147,7 +147,8 @@ func (s *Service) join(ctx context.Context, from Origin, src source, to Request)
 }
 
 // pursue puts a question, anew whenever a host joins it, until it is over. What is said
-// holds for the hosts that it named, and a person's word for the rest of the run.
+// holds for the hosts that it named, and for the rest of the run where a person said it or an
+// always rule did: a rule is used by runs, not by connections.
 func (s *Service) pursue(life context.Context, r *run, about topic, q *question, from *Origin, src *source) {
 	var named []Request
 	said := refusal{code: "wider"}
@@ -176,7 +177,8 @@ func (s *Service) pursue(life context.Context, r *run, about topic, q *question,
 		switch {
 		case said.code == "unanswered":
 			r.unanswered[to.question()]++
-		case said.approval != "" && (said.why == "" || said.code == "person"):
+		case said.standing != "" || said.approval != "" && (said.why == "" || said.code == "person"):
+			said.rule = about.rule
 			r.said[to.question()] = said
 		}
 	}
@@ -215,7 +217,11 @@ func (s *Service) put(ctx context.Context, cancel context.CancelCauseFunc, from 
 	})
 	switch {
 	case err == nil && reply.Approved:
-		return refusal{approval: approval, policy: reply.Decision.PolicyVersion, rule: reply.Decision.RuleID}
+		yes := refusal{approval: approval, policy: reply.Decision.PolicyVersion}
+		if reply.Decision.ReasonCode == judge.ReasonAlways {
+			yes.standing = reply.Decision.RuleID
+		}
+		return yes
 	case err == nil && approval != "" && reply.Decision.Decision == judge.HITL: // no person said no
 		return refusal{code: "void", why: reply.Reason, approval: approval}
 	case err == nil:

@@ -285,3 +285,31 @@ rules:
 	v = <-beside
 	expect.True(t, v.Allowed, "%+v", v)
 }
+
+func TestARunUsesAnAlwaysRuleOnce(t *testing.T) {
+	w := open(t, "", 0)
+	waits := w.asks(ada, "npm.example", 443)
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Approve: true, Always: &judge.Always{For: "agent", Expires: time.Hour, MaxUses: 2}})
+	<-waits
+	connect := func(run string) (v egress.Verdict) {
+		next := ada
+		next.Run = run
+		return <-w.asks(next, "npm.example", 443)
+	}
+	for _, run := range []string{"r2", "r2", "r3", "r2", "r3", "r1"} {
+		v := connect(run)
+		expect.True(t, v.Allowed && v.Asked, "%s: %+v", run, v)
+	}
+	rules := expect.Of(w.Judge.Rules(t.Context(), acme))(t)
+	expect.True(t, len(rules) == 1 && rules[0].Uses == 2, "%+v", rules)
+	fourth := expect.Later(func() egress.Verdict { return connect("r4") })
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "used up"})
+	<-fourth
+	expect.Of(w.Judge.RevokeRule(t.Context(), alice, rules[0].RuleID))(t)
+	second := expect.Later(func() egress.Verdict { return connect("r2") })
+	w.answer(w.open(1)[0].ApprovalID, judge.Answer{Reason: "revoked"})
+	v := <-second
+	expect.True(t, !v.Allowed, "a revoked rule lets nobody on: %+v", v)
+	v = connect("r1")
+	expect.True(t, v.Allowed, "a person's word stands: %+v", v)
+}

@@ -121,6 +121,7 @@ type refusal struct {
 	rule string
 	// approval is the question that a person was asked, under this policy.
 	approval, policy string
+	standing         string // the always rule that answered for a person
 }
 
 // refuse counts a refusal, and records the first of its kind: a program that

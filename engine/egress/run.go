@@ -27,17 +27,19 @@ type run struct {
 	from       Origin
 	used       map[string]*sums // by task, "" where none is known
 	open       map[topic]*question
-	said       map[Request]refusal // by a person, of all that a question is about; without a reason it is allowed
+	said       map[Request]refusal // by a person or a rule of one, of all that a question is about; without a reason it is allowed
 	unanswered map[Request]int
 	asked      int
 	told       map[told]bool // refusals that are in the log
 }
 
-// heard is what a person said of what is wanted; a yes counts under its policy, and to a
-// request that the same rule leaves to a person.
-func (r *run) heard(to Request, policy, rule string) (said refusal, is bool) {
+// heard is what was said of what a run wants; a yes counts under its policy, to a request
+// that the same rule leaves to a person, and while the always rule that said it stands. s.mu
+// is held.
+func (s *Service) heard(ctx context.Context, r *run, to Request, policy, rule string) (said refusal, is bool) {
 	said, is = r.said[to.question()]
-	return said, is && (said.why != "" || said.policy == policy && (to.Method == "" || said.rule == rule))
+	return said, is && (said.why != "" || said.policy == policy && (to.Method == "" || said.rule == rule) &&
+		(said.standing == "" || s.judge.Stands(ctx, r.from.Tenant, said.standing)))
 }
 
 type told struct {

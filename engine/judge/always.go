@@ -144,7 +144,8 @@ func (j *standing) applyAlways(ctx context.Context, of *ruling, tenant string, a
 		if _, spent := j.spent.Load([2]string{tenant, r.RuleID}); spent || !r.alive(now) || v.Risk.above(r.Risk) || !r.covers(ask) {
 			continue
 		}
-		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, reasonAlways, r.RuleID, r.RuleID
+		v.asks = v.RuleID
+		v.Decision, v.ReasonCode, v.RuleID, v.always = Approve, ReasonAlways, r.RuleID, r.RuleID
 		v.Rationale = fmt.Sprintf("%s approved just this always, %d of %d times, until %s.", r.Owner, r.Uses+1, r.MaxUses, r.ExpiresAt.UTC().Format("2006-01-02 15:04"))
 		if j.policies.hold(ctx, time.Now().Add(j.policies.evaluation), of, ask, nil, v); v.Decision != Approve {
 			v.always = ""
@@ -156,6 +157,13 @@ func (j *standing) applyAlways(ctx context.Context, of *ruling, tenant string, a
 // hasRules reports whether always rules can be made at a gate.
 func (g Gate) hasRules() bool {
 	return g == GateStart || g == GateTool || g == GateSkill || g == GateNet
+}
+
+// Stands reports whether an always rule is neither revoked nor over: what it let through may
+// go on, also when that was its last use.
+func (j *standing) Stands(ctx context.Context, tenant, id string) bool {
+	live, err := j.liveRules(ctx, tenant)
+	return err == nil && slices.ContainsFunc(*live, func(r *Rule) bool { return r.RuleID == id && j.ledger.Clock().Now().Before(r.ExpiresAt) })
 }
 
 // useRule counts one use. ErrStale when the rule ran out since Evaluate.
@@ -310,7 +318,8 @@ func (j *standing) needRule(tx *audit.Tx, id string) (*Rule, error) {
 	return j.kind.Need(tx, id)
 }
 
-// ruleSet are a tenant's live always rules, held so that Evaluate reads no store.
+// ruleSet are a tenant's always rules that are neither revoked nor over, also those that are
+// used up, held so that Evaluate reads no store.
 // It is never changed, only replaced, in commit order.
 type ruleSet []*Rule
 
@@ -318,7 +327,7 @@ func (j *standing) liveRules(ctx context.Context, tenant string) (*ruleSet, erro
 	return j.always.load(tenant, func() (*ruleSet, error) {
 		now := j.ledger.Clock().Now()
 		all, err := j.kind.List(ctx, tenant)
-		set := ruleSet(slices.DeleteFunc(all, func(r *Rule) bool { return !r.alive(now) }))
+		set := ruleSet(slices.DeleteFunc(all, func(r *Rule) bool { return r.Revoked || !now.Before(r.ExpiresAt) }))
 		return &set, err
 	})
 }
@@ -330,7 +339,7 @@ func (j *standing) followRule(tenant, _ string, r *Rule) {
 			return nil
 		}
 		set := slices.DeleteFunc(slices.Clone(*old), func(o *Rule) bool { return o.RuleID == r.RuleID || !o.ExpiresAt.After(r.CreatedAt) })
-		if !r.Revoked && r.Uses < r.MaxUses {
+		if !r.Revoked {
 			set = append(set, r)
 			slices.SortFunc(set, func(a, b *Rule) int { return int(a.AuditSeq) - int(b.AuditSeq) })
 		}

@@ -135,6 +135,16 @@ type Verdict struct {
 
 	ask    evaluated // what was evaluated, for Commit
 	always string    // id of the always rule that approved
+	asks   string    // the rule of the policy that it stands in for
+}
+
+// Asking is the rule of the policy that leaves it to a person, also where an always rule
+// answers for one; "" for none.
+func (v *Verdict) Asking() string {
+	if v.always != "" {
+		return v.asks
+	}
+	return v.RuleID
 }
 
 // Refused is the error of arguments that can't be bound to a digest, the one

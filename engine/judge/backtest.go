@@ -150,7 +150,7 @@ func (j *hindsight) TryBacktest(ctx context.Context, by core.Caller, id string, 
 
 // was is what a policy decided: an always rule stood in for a person.
 func was(d *GateDecision) string {
-	if d.ReasonCode == reasonAlways {
+	if d.ReasonCode == ReasonAlways {
 		return string(HITL)
 	}
 	return d.Word()

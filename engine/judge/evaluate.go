@@ -15,7 +15,7 @@ import (
 const (
 	reasonNoRule   = "no_rule"
 	reasonArgs     = "args.invalid"
-	reasonAlways   = "always.rule"
+	ReasonAlways   = "always.rule"
 	reasonDeadline = "deadline"
 	reasonApproved = "operator.approved"
 	reasonEdited   = "operator.edited"

@@ -122,7 +122,7 @@ func (j *hindsight) Grounds(ctx context.Context, tenant, id string) (Grounds, er
 	g := Grounds{
 		Explanation: Explanation{
 			Decision: was(&d), ReasonCode: d.ReasonCode, Rationale: d.Rationale, Confidence: d.Confidence, Risk: risk, Gate: d.Gate,
-			RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Unsandboxed: d.Unsandboxed, Always: d.ReasonCode == reasonAlways,
+			RuleID: d.RuleID, PolicyVersion: d.PolicyVersion, Unsandboxed: d.Unsandboxed, Always: d.ReasonCode == ReasonAlways,
 		},
 		DecisionID: d.DecisionID, ApprovalID: d.ApprovalID,
 	}
