@@ -25,7 +25,8 @@ const tryPatience = 10 * time.Second
 
 // Layers starts a command that does nothing in a directory, as a run of a
 // profile, and tells which layers hold it. Nothing of it is left. An open run
-// has fewer layers than others, and none that holds it back.
+// has fewer layers than others, and none that holds it back. Where none can be started, no
+// more is told than why.
 func (s *Supervisor) Layers(ctx context.Context, profile Profile, dir string) []Layer {
 	ctx, cancel := context.WithTimeout(ctx, tryPatience)
 	defer cancel()
@@ -38,7 +39,13 @@ func (s *Supervisor) Layers(ctx context.Context, profile Profile, dir string) []
 		}
 	}
 	walled := profile != Open
-	all := []Layer{run, t.nameSpaces(walled)}
+	all := []Layer{run}
+	if t.err == nil || errors.Is(t.err, ErrNoWall) {
+		all = append(all, t.nameSpaces(walled))
+	}
+	if t.err != nil { // of what was to hold it nothing is known
+		return all
+	}
 	if walled {
 		if os.Geteuid() == 0 {
 			all = append(all, s.idmapped(dir))
@@ -85,7 +92,7 @@ func (s *Supervisor) try(ctx context.Context, profile Profile, dir string) (t tr
 	return t
 }
 
-func (t tried) has(layer string) bool { return t.err == nil && !slices.Contains(t.missing, layer) }
+func (t tried) has(layer string) bool { return !slices.Contains(t.missing, layer) }
 
 // Loose says why what a run does may be felt beyond its directory, its home and /tmp, but
 // for its way out, which asks by itself; "" where the whole wall holds it there.
@@ -120,7 +127,7 @@ func (s *Supervisor) Loose(spec Spec) string {
 }
 
 func (t tried) nameSpaces(walled bool) Layer {
-	l := Layer{Name: layerSpaces, OK: t.err == nil && t.spaces, Needed: walled}
+	l := Layer{Name: layerSpaces, OK: t.spaces, Needed: walled}
 	switch {
 	case l.OK && slices.Contains(t.missing, layerProcfs):
 		l.Detail = "held; the machine's processes can be seen, and not be reached"
@@ -128,15 +135,13 @@ func (t tried) nameSpaces(walled bool) Layer {
 		l.Detail = "made as root"
 	case l.OK:
 		l.Detail = "made as an ordinary user, in a user name space"
-	case t.err != nil && !errors.Is(t.err, ErrNoWall):
-		l.Detail = "not known, for want of a run"
 	default:
 		l.Detail, l.Fix = refusedSpaces()
 		if l.Detail == "" {
 			l.Detail = t.why
 		}
 		l.Detail = strings.TrimSuffix("refused: "+l.Detail, ": ")
-		if t.err == nil && walled {
+		if walled && t.err == nil {
 			l.Detail += "; a run makes no sockets, changes no modes or times of files, sees names and sizes of hidden files, not what they hold, and writes what your tools run in a directory that it shares with you, which is told"
 		}
 	}
@@ -197,7 +202,7 @@ func (t tried) seccomp() Layer {
 }
 
 func (t tried) noNewPrivs() Layer {
-	l := Layer{Name: "no_new_privs", Needed: true, OK: t.err == nil && field(t.status, "NoNewPrivs") == "1", Detail: "set-uid programs give a run nothing"}
+	l := Layer{Name: "no_new_privs", Needed: true, OK: field(t.status, "NoNewPrivs") == "1", Detail: "set-uid programs give a run nothing"}
 	if !l.OK {
 		l.Detail = "not set on the run"
 	}
