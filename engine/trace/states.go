@@ -29,13 +29,14 @@ func (o *run) keep(ctx context.Context, begun bool, call string) {
 		if before != nil {
 			<-before
 		}
-		defer o.shown(time.Now())()
+		since := time.Now()
 		var marked sync.WaitGroup
 		if call != "" {
 			marked.Go(func() { o.mark(call) })
 		}
 		o.note(o.r.Resources.Keep(o.life, o.tenant, o.agent, at, during))
 		marked.Wait()
+		go o.copiedOn(since)
 	}()
 }
 
@@ -70,39 +71,24 @@ func (o *run) mark(call string) {
 	o.note(err)
 }
 
-// shown shows that states are being kept where that takes longer than a second, until
-// what it returns is called, and while one is copied on after that.
-func (o *run) shown(since time.Time) (over func()) {
-	what, ended := "the states of what "+o.agent+" may write", make(chan struct{})
-	go func() {
-		second := time.NewTicker(time.Second)
-		defer second.Stop()
-		reported := false
-		defer func() {
+// copiedOn shows that states are still being copied, which calls no longer wait for, until
+// they are there.
+func (o *run) copiedOn(since time.Time) {
+	what, second := "the states of what "+o.agent+" may write", time.NewTicker(time.Second)
+	defer second.Stop()
+	for reported := false; ; reported = true {
+		done, all := o.r.Resources.Copying(o.life, o.tenant, o.agent)
+		if all == 0 || o.life.Err() != nil {
 			if reported {
 				o.r.Health.Clear(o.tenant, "states", what)
 			}
-		}()
-		var dead <-chan struct{} // what is copied on ends with the run
-		for going := ended; ; {
-			select {
-			case <-going:
-				going, dead = nil, o.life.Done()
-			case <-second.C:
-			case <-dead:
-				return
-			}
-			done, all := o.r.Resources.Copying(o.life, o.tenant, o.agent)
-			if going == nil && (all == 0 || !reported) {
-				return
-			}
-			how := "since " + since.UTC().Format(time.TimeOnly)
-			if all > 0 {
-				how += fmt.Sprintf(", %d of %d files are copied", done, all)
-			}
-			reported = true
-			o.r.Health.Report(o.tenant, "states", what, fmt.Errorf("are being kept before its call, %s", how))
+			return
 		}
-	}()
-	return func() { close(ended) }
+		o.r.Health.Report(o.tenant, "states", what, fmt.Errorf("are being kept before its call, since %s, %d of %d files are copied",
+			since.UTC().Format(time.TimeOnly), done, all))
+		select {
+		case <-second.C:
+		case <-o.life.Done():
+		}
+	}
 }
