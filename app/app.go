@@ -48,9 +48,9 @@ func RunBy(clock core.Clock, args []string) int {
 		return builtin.Answer(os.Stdin, os.Stdout, os.Stderr)
 	}
 	core.RelaxGC()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	var who hands
+	ctx, stop := who.context()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	// A limit on file sizes is to fail a commit, not to end the process. Caught
 	// rather than ignored, because a task's process would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
@@ -75,7 +75,7 @@ func RunBy(clock core.Clock, args []string) int {
 		Getenv: os.Getenv,
 		Open:   engines.open,
 		Close:  engines.close,
-		Doctor: doctor, Troubles: troubles, Stuck: engines.stuck, LogIn: logIn(),
+		Doctor: doctor, Troubles: troubles, Stuck: engines.stuck, LogIn: who.logIn(), Lend: who.lend,
 		Doors: command.Doors{Cockpit: cockpit.Show, Script: cockpit.Play, MCP: engines.mcp, Serve: engines.serve, Attach: attach.To, Connect: connectMCP, CADEnv: serveCAD},
 	}
 	env.Elsewhere = func(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) (int, error) {

@@ -18,7 +18,7 @@ import (
 // inEditor has a text edited in the operator's editor, under a name that tells the editor
 // what it is. It can be only where the operator sits at the engine's machine.
 func (d *dialog) inEditor(name, text string, most int, done func(text string) tea.Cmd) tea.Cmd {
-	if d.opt.Editor == nil {
+	if d.opt.Lend == nil {
 		return d.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
 	}
 	return d.track(func() tea.Msg {
@@ -27,7 +27,7 @@ func (d *dialog) inEditor(name, text string, most int, done func(text string) te
 			if err != nil {
 				return d.say(true, "", err.Error())
 			}
-			return tea.ExecProcess(d.opt.Editor(path), func(err error) tea.Msg {
+			return d.lendTo(d.opt.Editor, path, func(err error) tea.Msg {
 				defer os.Remove(path)
 				text, err := drafted(path, most, err)
 				return followUp(func() tea.Cmd {

@@ -71,19 +71,26 @@ func (in *input) Read(p []byte) (int, error) {
 
 func (in *input) wake() { loop.Ring(in.awake) }
 
-// of is the terminal that the input comes from, which can be suspended without
+// of is the terminal that the input comes from, which can be given up without
 // loss of what is typed meanwhile.
 func (in *input) of(t *term.Remote) *term.Remote {
 	held := *t
+	held.Hold = func() {
+		in.held.Store(true)
+		in.wake()
+	}
 	if t.Suspend != nil {
-		held.Hold = func() {
-			in.held.Store(true)
-			in.wake()
-		}
 		held.Suspend = func() {
 			in.wake()
 			t.Suspend()
 			in.held.Store(false)
+		}
+	}
+	if t.Run != nil {
+		held.Run = func(argv []string) error {
+			in.wake()
+			defer in.held.Store(false)
+			return t.Run(argv)
 		}
 	}
 	return &held

@@ -1,11 +1,11 @@
 package ui
 
 import (
-	"os/exec"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 )
 
@@ -16,10 +16,11 @@ func TestALoginThatACommandOffersIsOpenedByYAlone(t *testing.T) {
 		opened bool
 	}{{[]string{"y"}, true}, {[]string{"n"}, false}, {[]string{"enter"}, false}} {
 		opened, over := false, make(chan error, 1)
-		l := Login{Name: "codex", Text: "codex login", Over: over, Open: func() *exec.Cmd {
-			opened = true
-			return exec.Command("true")
-		}}
+		r.m.opt.Lend = func(argv []string) error {
+			opened = core.Join(argv) == "codex login"
+			return nil
+		}
+		l := Login{Name: "codex", Argv: []string{"codex", "login"}, Over: over}
 		r.send(followUp(func() tea.Cmd { return r.m.offer(l) }))
 		r.has("codex is not logged in")
 		r.has("codex login")

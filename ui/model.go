@@ -238,6 +238,8 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case followUp:
 		m.dirty = true
 		return msg()
+	case awayMsg:
+		return tea.Exec(msg.absence, msg.then)
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ package ui
 
 import (
 	"context"
-	"os/exec"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -61,10 +60,11 @@ type Options struct {
 	// Warning is told when the cockpit opens, and stays until it is dismissed; ""
 	// is nothing.
 	Warning string
-	// Pager shows a text with the screen given up for it; nil refuses.
-	Pager func(text string) *exec.Cmd
-	// Editor edits a file, in the same way.
-	Editor func(path string) *exec.Cmd
+	// Lend runs a program of whoever looks on their terminal, with the screen given up for
+	// it; nil is that they have none at this machine.
+	Lend func(argv []string) error
+	// Pager and Editor are lines of a shell that show and edit the file $1.
+	Pager, Editor string
 	// Logins are those of coding agents that commands offer; nil is none.
 	Logins <-chan Login
 	// First is called once, from a Cmd, with the first frame as terminal text;
@@ -93,9 +93,8 @@ type Options struct {
 // Login is that of a coding agent which a command offers and waits for.
 type Login struct {
 	Name string
-	Text string           // the command, as people write it
-	Open func() *exec.Cmd // called if it is wanted
-	Over chan<- error     // told once: nil also where it is not wanted; it has room
+	Argv []string     // run if it is wanted
+	Over chan<- error // told once: nil also where it is not wanted; it has room
 }
 
 func (o *Options) fill() {

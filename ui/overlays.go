@@ -76,12 +76,12 @@ func (d *dialog) ask(q overlay.Confirm, then func(yes bool) tea.Cmd) tea.Cmd {
 
 // offer opens a login with the screen given up for it, if whoever sits there wants it.
 func (d *dialog) offer(l Login) tea.Cmd {
-	return d.ask(overlay.Confirm{Title: l.Name + " is not logged in", Verb: "log it in here", Lines: []string{l.Text}}, func(yes bool) tea.Cmd {
+	return d.ask(overlay.Confirm{Title: l.Name + " is not logged in", Verb: "log it in here", Lines: []string{core.Join(l.Argv)}}, func(yes bool) tea.Cmd {
 		if !yes {
 			l.Over <- nil
 			return nil
 		}
-		return tea.ExecProcess(l.Open(), func(err error) tea.Msg {
+		return d.lend(l.Argv, func(err error) tea.Msg {
 			l.Over <- err
 			return nil
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -30,7 +31,7 @@ func (d *dialog) page() tea.Cmd {
 	switch {
 	case !ok:
 		return d.say(true, "", "there is nothing here for a pager")
-	case d.opt.Pager == nil:
+	case d.opt.Lend == nil:
 		return d.say(true, "", "no pager is available here")
 	case paper.Dir == "":
 		return d.showPaper(term.CleanLines(paper.Text), nil)
@@ -46,16 +47,22 @@ func (d *dialog) showPaper(text string, err error) tea.Cmd {
 	if err != nil {
 		return d.say(true, "", err.Error())
 	}
-	return tea.ExecProcess(d.opt.Pager(text), d.paged)
-}
-
-// paged is told how the pager ended.
-func (d *dialog) paged(err error) tea.Msg {
-	return followUp(func() tea.Cmd {
-		if err != nil {
-			return d.say(true, "", "the pager ended badly: "+err.Error())
-		}
-		return nil
+	return d.track(func() tea.Msg {
+		path, err := draft("page.txt", text)
+		return followUp(func() tea.Cmd {
+			if err != nil {
+				return d.say(true, "", err.Error())
+			}
+			return d.lendTo(d.opt.Pager, path, func(err error) tea.Msg {
+				_ = os.Remove(path)
+				return followUp(func() tea.Cmd {
+					if err != nil {
+						return d.say(true, "", "the pager ended badly: "+err.Error())
+					}
+					return nil
+				})
+			})
+		})
 	})
 }
 

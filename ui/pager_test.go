@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,17 +13,18 @@ import (
 )
 
 // paged is a rig whose pager only takes note of its text.
-func pagedRig(t *testing.T, dir string) (*rig, *[]string) {
+func pagedRig(t *testing.T, dir string, failure error) (*rig, *[]string) {
 	var texts []string
-	r := rigOn(t, newWorld(), 160, 60, Options{Dir: dir, Pager: func(text string) *exec.Cmd {
-		texts = append(texts, text)
-		return exec.Command("true")
+	r := rigOn(t, newWorld(), 160, 60, Options{Dir: dir, Pager: "less", Lend: func(argv []string) error {
+		text, err := os.ReadFile(argv[4])
+		texts = append(texts, string(text))
+		return cmp.Or(err, failure)
 	}})
 	return r, &texts
 }
 
 func TestTheDiffUnderTheCursorGoesToThePager(t *testing.T) {
-	r, texts := pagedRig(t, t.TempDir())
+	r, texts := pagedRig(t, t.TempDir(), nil)
 	openScribe(r)
 	for range 60 {
 		if r.m.panes["agent"].(*fleet.Agent).Page.Item().Part == "#2" {
@@ -43,7 +45,7 @@ func TestTheAgentsDirectoryGoesToThePager(t *testing.T) {
 		expect.No(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		expect.No(t, os.WriteFile(path, make([]byte, size), 0o600))
 	}
-	r, texts := pagedRig(t, dir)
+	r, texts := pagedRig(t, dir, nil)
 	openScribe(r)
 	r.keys("g", "o")
 	if len(*texts) != 1 {
@@ -65,11 +67,13 @@ func TestAPagerThatCannotRunIsTold(t *testing.T) {
 	r.keys("2", "g")
 	r.do(r.m.action("pager"))
 	r.has("nothing here for a pager")
-	r, _ = pagedRig(t, filepath.Join(t.TempDir(), "none"))
+	r, _ = pagedRig(t, filepath.Join(t.TempDir(), "none"), nil)
 	openScribe(r)
 	r.keys("g", "o")
 	r.has("no such file")
-	r.send(r.m.answers.paged(exec.ErrNotFound))
+	r, _ = pagedRig(t, t.TempDir(), exec.ErrNotFound)
+	openScribe(r)
+	r.keys("o")
 	r.has("the pager ended badly")
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -246,7 +245,7 @@ func TestAConflictIsSettledInTheEditorWhereThereIsOne(t *testing.T) {
 	r.keys("e") // whoever sits elsewhere has none
 	r.ranNothing()
 	r.keys("esc")
-	r.m.opt.Editor = func(string) *exec.Cmd { return exec.Command("true") }
+	r.m.opt.Lend = func([]string) error { return nil }
 	r.keys("M")
 	r.typeText("Greet")
 	r.keys("enter")

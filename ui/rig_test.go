@@ -102,6 +102,8 @@ func (r *rig) do(cmd tea.Cmd) {
 		for _, c := range msg {
 			r.do(c)
 		}
+	case awayMsg:
+		r.send(msg.then(msg.Run()))
 	case later:
 		r.timers = append(r.timers, timer(msg))
 	case tea.QuitMsg:

@@ -36,7 +36,7 @@ func (r *runner) settle(d dispute) tea.Cmd {
 		menu.Title = "Conflict markers in " + tree.Named(d.Marked)
 	}
 	byHand := ""
-	if r.opt.Editor == nil {
+	if r.opt.Lend == nil {
 		byHand = "no editor at this side"
 	}
 	menu.Items = []overlay.Item{

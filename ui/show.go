@@ -54,6 +54,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 		remote := newInput(in)
 		defer remote.end()
 		opt.Terminal, in = remote.of(opt.Terminal), remote
+		opt.Lend = opt.Terminal.Run
 	}
 	program := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out),

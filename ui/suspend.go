@@ -16,21 +16,43 @@ func (d *dialog) suspend() tea.Cmd {
 	case d.opt.Terminal.Suspend == nil:
 		return d.say(true, "", "this screen can't be suspended from here")
 	}
-	if d.opt.Terminal.Hold != nil {
-		d.opt.Terminal.Hold()
+	return d.away(func() error {
+		d.opt.Terminal.Suspend()
+		return nil
+	}, func(error) tea.Msg { return tea.ResumeMsg{} })
+}
+
+// lend gives the screen up for a program of whoever looks.
+func (d *dialog) lend(argv []string, then func(error) tea.Msg) tea.Cmd {
+	return d.away(func() error { return d.opt.Lend(argv) }, then)
+}
+
+// lendTo is lend for a line of a shell about a file. An interrupt is the program's, not
+// the shell's.
+func (d *dialog) lendTo(line, path string, then func(error) tea.Msg) tea.Cmd {
+	return d.lend([]string{"sh", "-c", "trap : INT; " + line, "sh", path}, then)
+}
+
+// away gives the screen up while something runs; what is typed meanwhile is not the
+// cockpit's.
+func (d *dialog) away(run func() error, then func(error) tea.Msg) tea.Cmd {
+	if t := d.opt.Terminal; t != nil && t.Hold != nil {
+		t.Hold()
 	}
-	return tea.Exec(suspension(d.opt.Terminal.Suspend), func(error) tea.Msg { return tea.ResumeMsg{} })
+	return func() tea.Msg { return awayMsg{run, then} }
 }
 
-// suspension gives the screen up for as long as the program at its other end
-// is stopped.
-type suspension func()
-
-func (s suspension) Run() error {
-	s()
-	return nil
+// awayMsg has the screen given up while it runs.
+type awayMsg struct {
+	absence
+	then func(error) tea.Msg
 }
 
-func (suspension) SetStdin(io.Reader)  {}
-func (suspension) SetStdout(io.Writer) {}
-func (suspension) SetStderr(io.Writer) {}
+// absence is what runs while the screen is given up.
+type absence func() error
+
+func (a absence) Run() error { return a() }
+
+func (absence) SetStdin(io.Reader)  {}
+func (absence) SetStdout(io.Writer) {}
+func (absence) SetStderr(io.Writer) {}

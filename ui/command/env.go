@@ -90,6 +90,9 @@ type Env struct {
 	// LogIn asks whether to open the login of a coding agent in the caller's terminal,
 	// and returns once it is over; nil is none.
 	LogIn func(ctx context.Context, name string, argv []string) error
+	// Lend runs a program of the caller's on their terminal, whose interrupts are the
+	// program's meanwhile; nil is that they have none, or sit at another machine.
+	Lend func(argv []string) error
 	// Clock tells the time for ages and --since; nil is the system clock.
 	Clock core.Clock
 	// Version is printed by `version`; "" reads the build information.

@@ -74,7 +74,7 @@ func (r *run) openCockpit(ts teller, args []string) {
 		}
 		opt.Context = ctx
 		if opt.Remote = env.Remote; opt.Remote {
-			opt.Attached, opt.Pager, opt.Editor = true, nil, nil
+			opt.Attached, opt.Lend = true, nil
 		}
 		r.stage = &stage{Headless: ui.NewHeadless(opt, w, h), show: r.show}
 		return nil

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/loop"
 	"swarmdeck/ui/term"
 )
@@ -210,6 +212,9 @@ func (c *channel) session(ctx context.Context, stall time.Duration) *Session {
 		if who.Local || who.User != "" {
 			t.Terminal.Suspend = func() { c.suspend(ctx) }
 		}
+		if who.Local {
+			t.Terminal.Run = c.lend
+		}
 	}
 	out = &outlet{c, out}
 	t.Stdout, t.Stderr, t.out, t.errs = out, errs, out, errs
@@ -228,6 +233,15 @@ func (c *channel) suspend(ctx context.Context) {
 	case <-c.goesOn:
 	case <-ctx.Done():
 	}
+}
+
+// lend has the client give its terminal to a program, and waits for that.
+func (c *channel) lend(argv []string) error {
+	well, err := c.SendRequest(doRun, true, core.MustEncode(argv))
+	if err == nil && !well {
+		err = errors.New("it failed, or could not be started")
+	}
+	return err
 }
 
 // follow ends the session when its client is to be sent away, and the connection

@@ -38,6 +38,8 @@ type Attachment struct {
 	Ahead []byte
 	// Screen is the terminal that a cockpit is shown on; nil for a command.
 	Screen *os.File
+	// Lend runs a program of this user's on that terminal; nil runs none.
+	Lend func(argv []string) error
 	// Login is for another machine's engine; nil for the one of this user here.
 	Login *Login
 
@@ -199,6 +201,7 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 	}
 	code, known := 0, false
 	for req := range in {
+		well := false
 		switch req.Type {
 		case "exit-status":
 			var status struct{ Code uint32 }
@@ -209,9 +212,11 @@ func (r *remote) wait(ctx context.Context, in <-chan *gossh.Request) (int, error
 			r.input()
 		case doSuspend:
 			r.suspend()
+		case doRun:
+			well = r.lend(req.Payload)
 		}
 		if req.WantReply {
-			_ = req.Reply(false, nil)
+			_ = req.Reply(well, nil)
 		}
 	}
 	close(done)
@@ -298,7 +303,11 @@ func (r *remote) input() {
 			if _, err := r.ch.Write(r.a.Ahead); err != nil {
 				return
 			}
-			_, _ = io.Copy(keys{r}, r.a.Stdin)
+			from := r.a.Stdin
+			if own, is := r.a.screen.(*ownScreen); is {
+				from = own
+			}
+			_, _ = io.Copy(keys{r}, from)
 			_ = r.ch.CloseWrite()
 		}()
 	})

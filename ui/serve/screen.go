@@ -1,13 +1,16 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/muesli/cancelreader"
 	xterm "golang.org/x/term"
 
 	"swarmdeck/ui/term"
@@ -36,6 +39,8 @@ type ownScreen struct {
 
 	mu    sync.Mutex
 	saved *xterm.State // while it is raw
+	keys  cancelreader.CancelReader
+	lent  sync.Mutex // held while a program has it
 }
 
 func (*ownScreen) name() string { return os.Getenv("TERM") }
@@ -105,6 +110,49 @@ func (o *ownScreen) suspend() (term.Size, bool) {
 	}
 	size, err := o.size()
 	return size, err == nil
+}
+
+// Read is what is typed, but for a program that has the terminal.
+func (o *ownScreen) Read(p []byte) (int, error) {
+	for {
+		keys, err := o.typed()
+		if err != nil {
+			return 0, err
+		}
+		n, err := keys.Read(p)
+		if !errors.Is(err, cancelreader.ErrCanceled) {
+			return n, err
+		}
+		_ = keys.Close()
+	}
+}
+
+// typed waits until no program has the terminal.
+func (o *ownScreen) typed() (_ io.ReadCloser, err error) {
+	o.lent.Lock()
+	defer o.lent.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keys == nil {
+		if o.keys, err = cancelreader.NewReader(o.file); err != nil {
+			return nil, fmt.Errorf("read the terminal: %w", err)
+		}
+	}
+	return o.keys, nil
+}
+
+// lend gives the terminal to a program until that ends.
+func (o *ownScreen) lend(run func() error) error {
+	o.lent.Lock()
+	defer o.lent.Unlock()
+	o.mu.Lock()
+	if o.keys != nil {
+		o.keys.Cancel()
+		o.keys = nil
+	}
+	o.mu.Unlock()
+	o.giveBack()
+	return errors.Join(run(), o.take())
 }
 
 // await returns at once: a terminal has taken what was written to it.

@@ -83,6 +83,7 @@ func Screen(getenv func(string) string) (env []string) {
 const (
 	wantInput = "stdin@swarmdeck"   // to the client: send your standard input
 	doSuspend = "suspend@swarmdeck" // to the client: stop yourself
+	doRun     = "run@swarmdeck"     // to the client: give your terminal to this program
 	drawn     = "drawn@swarmdeck"   // from the client: so many bytes of output are on the screen
 
 	endOfWrite = "eow@openssh.com" // to the server: nobody reads on

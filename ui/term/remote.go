@@ -12,9 +12,12 @@ type Remote struct {
 	// Suspend stops the program at the other end as ctrl+z stops a local one,
 	// and returns when it goes on; nil when it can't.
 	Suspend func()
-	// Hold, called before, has what is typed wait until Suspend returns; nil where
+	// Hold, called before, has what is typed wait until Suspend or Run returns; nil where
 	// nobody reads ahead.
 	Hold func()
+	// Run gives the terminal to a program of whoever sits there, and returns when that
+	// has ended; nil when it can't.
+	Run func(argv []string) error
 	// Full says that the other end is behind: what is written now would be old
 	// when it is seen. Nil never is.
 	Full func() bool

@@ -39,7 +39,7 @@ func Show(ctx context.Context, env *command.Env, s command.Start) error {
 		return err
 	}
 	if env.Attached {
-		opt.Attached, opt.Remote, opt.Terminal, opt.Pager, opt.Editor = true, env.Remote, env.Terminal, nil, nil
+		opt.Attached, opt.Remote, opt.Terminal = true, env.Remote, env.Terminal
 		return ui.Show(ctx, opt, caps, env.Stdin, env.Stdout)
 	}
 	return ui.Show(ctx, opt, caps, os.Stdin, os.Stdout)
@@ -73,7 +73,11 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 	}
 	var logins chan ui.Login
 	own := *env
-	if own.LogIn = nil; !env.Attached && s.Script == "" { // this process has the terminal
+	own.LogIn = nil
+	switch {
+	case s.Script != "":
+		own.Lend = nil
+	case env.Lend != nil:
 		logins = make(chan ui.Login)
 		own.LogIn = logIn(logins)
 	}
@@ -85,6 +89,7 @@ func options(env *command.Env, s command.Start) (ui.Options, error) {
 		},
 		Notice:   tell,
 		Warning:  warning,
+		Lend:     env.Lend,
 		Pager:    pager(env.Getenv),
 		Editor:   editor(env.Getenv),
 		Services: services(env, s),

@@ -25,11 +25,11 @@ type Elsewhere struct {
 
 // attach has the process that has the data file carry a command line out, and
 // returns its exit code.
-func attach(ctx context.Context, conn net.Conn, login *serve.Login, dir string, args []string, in *Input) (int, error) {
-	a := attachment(login, dir, args, os.Stdin, os.Stdout, os.Stderr)
+func attach(ctx context.Context, conn net.Conn, login *serve.Login, env *command.Env, args []string, in *Input) (int, error) {
+	a := attachment(login, env.Dir, args, os.Stdin, os.Stdout, os.Stderr)
 	a.Ahead = in.read()
 	if showsCockpit(args) {
-		a.Screen = os.Stdin
+		a.Screen, a.Lend = os.Stdin, env.Lend
 	}
 	return serve.Attach(ctx, conn, a)
 }
@@ -68,7 +68,7 @@ func (e *Elsewhere) Run(ctx context.Context, env *command.Env, conn net.Conn, ar
 		defer done()
 	}
 	start := time.Now()
-	code, err := attach(ctx, conn, e.Login(), env.Dir, args, e.In)
+	code, err := attach(ctx, conn, e.Login(), env, args, e.In)
 	gone, unbegun := errors.Is(err, serve.ErrGone), errors.Is(err, serve.ErrUnbegun)
 	if !unbegun && time.Since(start) > holds {
 		e.next = successors{}

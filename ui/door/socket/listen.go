@@ -12,6 +12,7 @@ import (
 	"swarmdeck/engine/operator"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/serve"
+	"swarmdeck/ui/term"
 )
 
 // Options of Listen.
@@ -66,7 +67,7 @@ func env(o Options, t *serve.Session) *command.Env {
 	return &command.Env{
 		Caller: core.Caller{Kind: core.Operator, Door: core.DoorCLI, Proof: Proof(), Seat: seat(t.Getenv(seatVariable))},
 		Dir:    t.Dir, Stdin: t.Stdin, Stdout: t.Stdout, Stderr: t.Stderr, Getenv: t.Getenv,
-		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Doctor: o.Doctor,
+		Attached: true, Busy: o.Busy, Terminal: t.Terminal, Lend: lend(t.Terminal), Doctor: o.Doctor,
 		Troubles: o.Troubles, Stuck: o.Stuck, Doors: o.Doors,
 		Open: func(ctx context.Context, asked command.Need) (*engine.Engine, error) {
 			if Instance(asked.Data) != Instance(o.Data) {
@@ -83,4 +84,12 @@ func Name() string {
 		return u.Username
 	}
 	return "operator"
+}
+
+// lend has whoever came run a program on their terminal.
+func lend(t *term.Remote) func(argv []string) error {
+	if t == nil {
+		return nil
+	}
+	return t.Run
 }

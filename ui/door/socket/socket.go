@@ -53,7 +53,8 @@ func surroundings() []string {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case "TRACEPARENT", "COLORTERM", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "LANG", "LC_ALL", "LC_CTYPE", "ACCESSIBLE",
-			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "SSH_AUTH_SOCK", "HOME", "USER", "PATH":
+			"RUNEWIDTH_EASTASIAN", "TERM", "TERM_PROGRAM", "SSH_TTY", "SSH_CONNECTION", "SSH_AUTH_SOCK", "HOME", "USER", "PATH",
+			"PAGER", "VISUAL", "EDITOR":
 			env = append(env, kv)
 		default:
 			switch {
