@@ -5,21 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
 )
 
 // Build makes the body of a shape.
 func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
-	if s := k.bodies[shape.Hash]; s != nil {
-		return k.facts(ctx, s)
-	}
-	if !slices.Contains(k.About().Shapes, shape.Op) {
-		return env.Facts{}, env.Unsupported("method", "solid."+shape.Op, env.Embedded, env.OCCT)
+	if k.bodies[shape.Hash] != nil {
+		facts, _, err := k.Measure(ctx, shape.Hash)
+		return facts, err
 	}
 	recipe, err := env.DecodeRecipe(shape)
 	if err != nil {
@@ -43,7 +41,7 @@ func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env
 		}
 		return env.Facts{}, errors.Join(err, s.Free(ctx))
 	}
-	facts, err := k.facts(ctx, s)
+	facts, _, err := k.measure(ctx, s)
 	if err != nil {
 		return facts, errors.Join(err, s.Free(ctx))
 	}
@@ -91,9 +89,9 @@ func (k *Kernel) make(ctx context.Context, recipe env.Recipe, in []*kernel.Solid
 	case *env.Circular:
 		return in[0].CircularPattern(ctx, r.Point, r.Axis, r.Angle, r.Count)
 	case *env.Mirror:
-		return in[0].Mirror(ctx, r.Point, r.Normal)
+		return in[0].Transform(ctx, mesh.Reflection(r.Point, r.Normal))
 	case *env.Transform:
-		return in[0].Transform(ctx, kernel.Transform(r.Matrix))
+		return in[0].Transform(ctx, mesh.Transform(r.Matrix))
 	case *env.Import:
 		return k.imported(ctx, blob)
 	}

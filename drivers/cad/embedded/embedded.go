@@ -127,21 +127,13 @@ func (k *Kernel) refused(err error, code env.Code) error {
 	return err
 }
 
-// Measure weighs a body.
-func (k *Kernel) Measure(ctx context.Context, hash string, density float64) (env.Mass, error) {
+// Measure tells what there is to tell of a body.
+func (k *Kernel) Measure(ctx context.Context, hash string) (env.Facts, env.Inertia, error) {
 	s, err := k.body(hash)
 	if err != nil {
-		return env.Mass{}, err
+		return env.Facts{}, env.Inertia{}, err
 	}
-	m, err := s.Measure(ctx, density)
-	if err != nil {
-		return env.Mass{}, k.refused(err, env.InvalidParameter)
-	}
-	facts, err := k.facts(ctx, s)
-	if err != nil {
-		return env.Mass{}, err
-	}
-	return env.Mass{Facts: facts, Density: density, Mass: m.Mass, Inertia: m.Inertia}, nil
+	return k.measure(ctx, s)
 }
 
 // Mesh is the surface as it was built, with the tolerance that it was built to:
@@ -183,19 +175,18 @@ func (k *Kernel) Distance(ctx context.Context, a, b string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	d, err := k.k.Distance(ctx, one, other, env.MaxLength)
+	d, err := one.Distance(ctx, other, env.MaxLength)
 	return d, k.refused(err, env.TopologyError)
 }
 
-// facts measures a body.
-func (k *Kernel) facts(ctx context.Context, s *kernel.Solid) (env.Facts, error) {
+func (k *Kernel) measure(ctx context.Context, s *kernel.Solid) (env.Facts, env.Inertia, error) {
 	volume, err := s.Volume(ctx)
 	if err != nil {
-		return env.Facts{}, k.refused(err, env.TopologyError)
+		return env.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
 	}
 	m, err := s.Mesh(ctx)
 	if err != nil {
-		return env.Facts{}, k.refused(err, env.TopologyError)
+		return env.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
 	}
 	p := m.Properties()
 	out := env.Facts{
@@ -204,5 +195,5 @@ func (k *Kernel) facts(ctx context.Context, s *kernel.Solid) (env.Facts, error) 
 	}
 	t := format.Count(m)
 	out.Topology = env.Topology{Faces: t.Faces, Edges: t.Edges, Vertices: t.Vertices, Closed: t.Closed, Manifold: t.Closed}
-	return out, nil
+	return out, p.Inertia, nil
 }

@@ -24,8 +24,8 @@ func (k *Kernel) region(p env.Profile, named, part float64) (kernel.Region, erro
 }
 
 // placed moves a fresh solid, which it frees.
-func placed(ctx context.Context, s *kernel.Solid, t kernel.Transform) (*kernel.Solid, error) {
-	if t == kernel.Identity {
+func placed(ctx context.Context, s *kernel.Solid, t mesh.Transform) (*kernel.Solid, error) {
+	if t == mesh.Identity {
 		return s, nil
 	}
 	out, err := s.Transform(ctx, t)
@@ -44,7 +44,7 @@ func (k *Kernel) extrude(ctx context.Context, e *env.Extrude) (*kernel.Solid, er
 	if err != nil {
 		return nil, err
 	}
-	return placed(ctx, s, kernel.Transform{e.XAxis, e.YAxis, mesh.Scale(e.Vector, 1/height), e.Origin})
+	return placed(ctx, s, mesh.Transform{e.XAxis, e.YAxis, mesh.Scale(e.Vector, 1/height), e.Origin})
 }
 
 // onAxis is how near to the axis a corner is on it, in mm.
@@ -91,9 +91,9 @@ func (k *Kernel) revolve(ctx context.Context, r *env.Revolve) (*kernel.Solid, er
 	if err != nil {
 		return nil, err
 	}
-	z := mesh.Scale(r.Axis, 1/mesh.Length(r.Axis))
+	z := mesh.Unit(r.Axis)
 	x := mesh.Add(mesh.Scale(r.XAxis, out[0]), mesh.Scale(r.YAxis, out[1]))
 	y := mesh.Scale(mesh.Cross(z, x), math.Copysign(1, r.Angle))
 	origin := mesh.Add(r.Origin, mesh.Add(mesh.Scale(r.XAxis, point[0]), mesh.Scale(r.YAxis, point[1])))
-	return placed(ctx, s, kernel.Transform{x, y, z, origin})
+	return placed(ctx, s, mesh.Transform{x, y, z, origin})
 }

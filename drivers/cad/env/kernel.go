@@ -30,8 +30,8 @@ type Kernel interface {
 	Build(ctx context.Context, s model.Shape, blob []byte) (Facts, error)
 	// Drop forgets a body.
 	Drop(hash string)
-	// Measure weighs a body; density in g/cm³.
-	Measure(ctx context.Context, hash string, density float64) (Mass, error)
+	// Measure tells the facts of a body again, and its inertia.
+	Measure(ctx context.Context, hash string) (Facts, Inertia, error)
 	// Mesh is the surface; deflection in mm is how far facets may stay from it
 	// where the kernel can choose, 0 leaves it to the kernel. The answer's second value is what was
 	// kept.
@@ -87,13 +87,8 @@ type Topology struct {
 	Manifold bool `json:"is_manifold"`
 }
 
-// Mass is what measure.mass answers.
-type Mass struct {
-	Facts
-	Density float64       `json:"density"` // g/cm³
-	Mass    float64       `json:"mass"`    // g
-	Inertia [3][3]float64 `json:"inertia"` // g·mm² about the centre
-}
+// Inertia is about the centre of a body whose density is 1, in mm⁵.
+type Inertia = [3][3]float64
 
 // Overlap is what two bodies share.
 type Overlap struct {

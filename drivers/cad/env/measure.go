@@ -21,27 +21,37 @@ func (p measureMass) check() error {
 	return nil
 }
 
+// mass is what measure.mass answers.
+type mass struct {
+	EntityID string `json:"entity_id"`
+	Facts
+	Density float64 `json:"density"` // g/cm³
+	Mass    float64 `json:"mass"`    // g
+	Inertia Inertia `json:"inertia"` // g·mm² about the centre
+}
+
 func (c *call) measureMass(p measureMass) (any, error) {
 	e, err := c.solid("entity_id", p.EntityID)
 	if err != nil {
 		return nil, err
 	}
-	density := 1.0
+	out := mass{EntityID: e.ID, Density: 1}
 	if p.Density != nil {
-		density = *p.Density
+		out.Density = *p.Density
 	}
-	var m Mass
 	err = c.env.bench.made(c.ctx, in(c.ws), []string{e.Shape}, func(ctx context.Context, k Kernel) (err error) {
-		m, err = k.Measure(ctx, e.Shape, density)
+		out.Facts, out.Inertia, err = k.Measure(ctx, e.Shape)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		EntityID string `json:"entity_id"`
-		Mass
-	}{e.ID, m}, nil
+	perVolume := out.Density / 1000 // g/mm³
+	out.Mass = perVolume * out.Volume
+	for i, row := range out.Inertia {
+		out.Inertia[i] = mesh.Scale(row, perVolume)
+	}
+	return out, nil
 }
 
 type some struct {

@@ -49,7 +49,7 @@ func shapes(t testing.TB) []format.Part {
 	subtract := func(a, b *kernel.Solid) *kernel.Solid {
 		return must[*kernel.Solid](t)(k.Boolean(ctx, kernel.Subtract, a, b))
 	}
-	turn := must[kernel.Transform](t)(kernel.Rotation([3]float64{1, 2, 3}, [3]float64{1, 1, 2}, 0.7))
+	turn := mesh.Rotation([3]float64{1, 2, 3}, [3]float64{1, 1, 2}, 0.7)
 	drilled := subtract(plate, drill)
 	var out []format.Part
 	for _, one := range []struct {

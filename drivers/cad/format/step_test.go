@@ -87,7 +87,7 @@ func TestSTEPReferencesAndNumbersAreWellFormed(t *testing.T) {
 func TestSTEPClaimsThePrecisionThatItsGeometryHas(t *testing.T) {
 	k := must[*kernel.Kernel](t)(engine.Open(t.Context()))
 	defer k.Close(context.Background())
-	turn := must[kernel.Transform](t)(kernel.Rotation([3]float64{}, [3]float64{1, 2, 3}, 0.7))
+	turn := mesh.Rotation([3]float64{}, [3]float64{1, 2, 3}, 0.7)
 	for _, size := range []float64{10, 100, 1000, 20_000} {
 		tilted := must[*kernel.Solid](t)(box(t, k, [3]float64{}, [3]float64{size, size / 2, size / 3}).Transform(t.Context(), turn))
 		m := must[*mesh.Mesh](t)(tilted.Mesh(t.Context()))

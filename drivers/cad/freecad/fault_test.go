@@ -60,10 +60,10 @@ func TestABrokenWorkerIsTold(t *testing.T) {
 			dir := t.TempDir()
 			k, err := Open(t.Context(), Options{Installation: python(t, c.script), Dir: dir})
 			if err == nil {
-				_, err = k.Measure(t.Context(), "hash", 1)
+				_, _, err = k.Measure(t.Context(), "hash")
 				var refusal *env.Error
 				expect.True(t, !errors.As(err, &refusal), "%v is told as the caller's fault", err)
-				_, again := k.Measure(t.Context(), "hash", 1)
+				_, _, again := k.Measure(t.Context(), "hash")
 				expect.True(t, again != nil && again.Error() == err.Error(), "later %v, first %v", again, err)
 				expect.No(t, k.Close())
 			}

@@ -122,9 +122,6 @@ func (k *Kernel) call(ctx context.Context, method string, params, result any) er
 	return k.lost
 }
 
-// Ping asks for a sign of life.
-func (k *Kernel) Ping(ctx context.Context) error { return k.call(ctx, "ping", struct{}{}, nil) }
-
 // build is what the worker is asked to make.
 type build struct {
 	Hash      string            `json:"hash"`
@@ -168,25 +165,14 @@ func (k *Kernel) Drop(hash string) {
 	}
 }
 
-// Measure weighs a body.
-func (k *Kernel) Measure(ctx context.Context, hash string, density float64) (env.Mass, error) {
-	if !(density > 0 && density <= 100) {
-		return env.Mass{}, env.Invalid("density", density, "above 0, up to 100 g/cm³")
-	}
+// Measure tells what there is to tell of a body.
+func (k *Kernel) Measure(ctx context.Context, hash string) (env.Facts, env.Inertia, error) {
 	var m struct {
-		Facts   env.Facts     `json:"facts"`
-		Inertia [3][3]float64 `json:"inertia"` // mm⁵, about the centre
+		Facts   env.Facts   `json:"facts"`
+		Inertia env.Inertia `json:"inertia"`
 	}
-	if err := k.call(ctx, "measure", map[string]string{"hash": hash}, &m); err != nil {
-		return env.Mass{}, err
-	}
-	perVolume := density / 1000 // g/mm³
-	for i := range m.Inertia {
-		for j := range m.Inertia[i] {
-			m.Inertia[i][j] *= perVolume
-		}
-	}
-	return env.Mass{Facts: m.Facts, Density: density, Mass: perVolume * m.Facts.Volume, Inertia: m.Inertia}, nil
+	err := k.call(ctx, "measure", map[string]string{"hash": hash}, &m)
+	return m.Facts, m.Inertia, err
 }
 
 // Overlap is what two bodies share.

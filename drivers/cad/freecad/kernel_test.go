@@ -263,18 +263,17 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 	expect.True(t, f.Topology.Closed, "%+v, want what was suggested to work", f)
 }
 
-func TestMassOfABodyOfTwoParts(t *testing.T) {
+func TestInertiaOfABodyOfTwoParts(t *testing.T) {
 	k := open(t)
 	b, _ := build(t, k, &env.Box{Dimensions: [3]float64{10, 10, 10}})
 	both, _ := build(t, k, &env.Linear{Direction: [3]float64{1, 0, 0}, Spacing: 30, Count: 2}, b)
-	m := expect.Of(k.Measure(t.Context(), both.Hash, 7.85))(t)
-	near(t, "mass", m.Mass, 2*7.85, 1e-9)
+	facts, inertia, err := k.Measure(t.Context(), both.Hash)
+	expect.No(t, err)
+	near(t, "volume", facts.Volume, 2000, 1e-9)
 	// Each cube has m·a²/6 about itself, and 15 mm to the centre (Steiner).
-	near(t, "inertia about x", m.Inertia[0][0], 2*7.85*100/6, 1e-9)
-	near(t, "inertia about z", m.Inertia[2][2], 2*7.85*(100.0/6+225), 1e-9)
-	near(t, "product of inertia", m.Inertia[0][1], 0, 1e-6)
-	_, err := k.Measure(t.Context(), both.Hash, -1)
-	refused(t, err, env.InvalidParameter, "density")
+	near(t, "inertia about x", inertia[0][0], 2000*100/6.0, 1e-9)
+	near(t, "inertia about z", inertia[2][2], 2000*(100.0/6+225), 1e-9)
+	near(t, "product of inertia", inertia[0][1], 0, 1e-6)
 }
 
 func TestTouchingIsNoOverlap(t *testing.T) {

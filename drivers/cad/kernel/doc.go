@@ -11,8 +11,9 @@
 //
 // Solids are meshes: a curved surface is made of flat facets whose distance
 // from the true surface is at most the tolerance given where it was made, and
-// Solid.Tolerance reports the largest one that went into a solid. Every call
-// validates its numbers before the geometry sees them. A call that exhausts the
+// Solid.Tolerance reports the largest one that went into a solid. Numbers are what
+// env.DecodeRecipe lets through: finite, in range, directions not zero. What
+// follows from them alone, such as too many chords, is refused here. A call that exhausts the
 // memory limit or fails inside the geometry kills its Kernel, and only that one:
 // every later call says why (ErrDead), and the owner opens another and repeats its
 // operations. A context is looked at before each call into the geometry; whoever

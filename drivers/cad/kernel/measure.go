@@ -3,12 +3,10 @@ package kernel
 import (
 	"context"
 	"errors"
-	"math"
 
 	"github.com/tetratelabs/wazero/api"
 
 	"swarmdeck/engine/cad/mesh"
-	"swarmdeck/engine/core"
 )
 
 // number calls a measure of a solid that answers a double.
@@ -19,9 +17,6 @@ func (s *Solid) number(ctx context.Context, name string, args ...uint64) (float6
 
 // Empty says whether nothing is left of the solid.
 func (s *Solid) Empty(ctx context.Context) (bool, error) {
-	if err := s.kernel.usable("entity_id", s); err != nil {
-		return false, err
-	}
 	out, err := s.kernel.in.call(ctx, "Manifold.isEmpty", uint64(s.pointer))
 	return uint32(out) != 0, err
 }
@@ -44,52 +39,7 @@ func (s *Solid) Bounds(ctx context.Context) (mesh.Box, bool, error) {
 
 // Volume is the volume in mm³.
 func (s *Solid) Volume(ctx context.Context) (float64, error) {
-	if err := s.kernel.usable("entity_id", s); err != nil {
-		return 0, err
-	}
 	return s.number(ctx, "Manifold.volume")
-}
-
-// Mass is what measure.mass tells of a solid.
-type Mass struct {
-	Volume    float64       // mm³
-	Area      float64       // mm²
-	Mass      float64       // g
-	Center    [3]float64    // mm
-	Inertia   [3][3]float64 // g·mm² about the centre
-	Tolerance float64       // mm, see Solid.Tolerance
-	Triangles int
-}
-
-// Measure weighs a solid; the density is in g/cm³.
-func (s *Solid) Measure(ctx context.Context, density float64) (Mass, error) {
-	if !(density > 0 && density <= 100) {
-		return Mass{}, core.Invalid("density", density, "above 0, up to 100 g/cm³")
-	}
-	volume, err := s.Volume(ctx)
-	if err != nil {
-		return Mass{}, err
-	}
-	area, err := s.number(ctx, "Manifold.surfaceArea")
-	if err != nil {
-		return Mass{}, err
-	}
-	m, err := s.Mesh(ctx)
-	if err != nil {
-		return Mass{}, err
-	}
-	body := m.Properties()
-	perVolume := density / 1000 // g/mm³
-	out := Mass{
-		Volume: volume, Area: area, Mass: perVolume * volume,
-		Center: body.Center, Tolerance: s.tolerance, Triangles: len(m.Triangles),
-	}
-	for i := range 3 {
-		for j := range 3 {
-			out.Inertia[i][j] = perVolume * body.Inertia[i][j]
-		}
-	}
-	return out, nil
 }
 
 // Touching is the shared volume in mm³ up to which two solids count as touching
@@ -104,9 +54,6 @@ type Overlap struct {
 
 // Interference finds what two solids share; nil when they are apart or touch.
 func (k *Kernel) Interference(ctx context.Context, a, b *Solid) (_ *Overlap, err error) {
-	if err := k.usable("entity_ids", a, b); err != nil {
-		return nil, err
-	}
 	boxA, okA, err := a.Bounds(ctx)
 	if err != nil || !okA {
 		return nil, err
@@ -115,7 +62,7 @@ func (k *Kernel) Interference(ctx context.Context, a, b *Solid) (_ *Overlap, err
 	if err != nil || !okB || !boxA.Meets(boxB) {
 		return nil, err
 	}
-	common, err := k.combine(ctx, "_manifoldIntersectionN", []*Solid{a, b})
+	common, err := k.Boolean(ctx, Intersect, a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -130,13 +77,7 @@ func (k *Kernel) Interference(ctx context.Context, a, b *Solid) (_ *Overlap, err
 
 // Distance is the smallest gap between two solids in mm, 0 when they touch or
 // overlap, and most when they are farther apart than that.
-func (k *Kernel) Distance(ctx context.Context, a, b *Solid, most float64) (float64, error) {
-	if err := k.usable("entity_ids", a, b); err != nil {
-		return 0, err
-	}
-	if err := size("most", most); err != nil {
-		return 0, err
-	}
-	gap, err := a.number(ctx, "Manifold.minGap", uint64(b.pointer), api.EncodeF64(most))
-	return math.Max(gap, 0), err
+func (s *Solid) Distance(ctx context.Context, other *Solid, most float64) (float64, error) {
+	gap, err := s.number(ctx, "Manifold.minGap", uint64(other.pointer), api.EncodeF64(most))
+	return max(gap, 0), err
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"swarmdeck/engine/cad/mesh"
-	"swarmdeck/engine/core"
 )
 
 // grid is the step that coordinates snap to on their way out: the geometry
@@ -19,9 +18,6 @@ const grid = 1e5
 // a number in Faces.
 func (s *Solid) Mesh(ctx context.Context) (*mesh.Mesh, error) {
 	k := s.kernel
-	if err := k.usable("entity_id", s); err != nil {
-		return nil, err
-	}
 	defer k.in.values.reset()
 	handle, err := k.in.call(ctx, "Manifold._GetMeshJS", uint64(s.pointer), 0xffffffff)
 	if err != nil {
@@ -111,19 +107,9 @@ func point(words []uint32) (p [3]float64) {
 	return p
 }
 
-// FromMesh makes a solid of a closed surface, such as one read from a file.
+// FromMesh makes a solid of a surface that is closed, such as one read from a file.
 // The tolerance is what its author declared.
 func (k *Kernel) FromMesh(ctx context.Context, m *mesh.Mesh, tolerance float64) (*Solid, error) {
-	if err := m.Check(); err != nil {
-		return nil, err
-	}
-	if !(tolerance >= 0 && tolerance <= 10) {
-		return nil, core.Invalid("tolerance", tolerance, "0 to 10 mm")
-	}
-	box := m.Bounds()
-	if err := coordinates("mesh", append(box.Min[:], box.Max[:]...)...); err != nil {
-		return nil, err
-	}
 	vertices := make([]byte, 0, 12*len(m.Vertices))
 	for _, v := range m.Vertices {
 		for _, x := range v {

@@ -3,10 +3,10 @@ package kernel
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/tetratelabs/wazero/api"
 
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 
@@ -56,30 +56,9 @@ func (k *Kernel) make(ctx context.Context, tolerance float64, name string, args 
 	return s, nil
 }
 
-// usable refuses solids that are freed or of another Kernel.
-func (k *Kernel) usable(field string, solids ...*Solid) error {
-	for i, s := range solids {
-		switch {
-		case s == nil || s.pointer == 0:
-			return core.Invalid(field, fmt.Sprintf("number %d", i+1), "solids that are not freed")
-		case s.kernel != k:
-			return core.Invalid(field, fmt.Sprintf("number %d", i+1), "solids of this kernel")
-		}
-	}
-	return nil
-}
-
 // Box makes a cuboid whose lowest corner is at the position.
 func (k *Kernel) Box(ctx context.Context, position, dimensions [3]float64) (*Solid, error) {
-	for i, field := range []string{"width", "depth", "height"} {
-		if err := size(field, dimensions[i]); err != nil {
-			return nil, err
-		}
-	}
-	if err := coordinates("position", position[:]...); err != nil {
-		return nil, err
-	}
-	return k.placed(ctx, Translation(position), 0, "_Cube", k.in.doubles(0, dimensions[:]...), 0)
+	return k.placed(ctx, mesh.Translation(position), 0, "_Cube", k.in.doubles(0, dimensions[:]...), 0)
 }
 
 // Cylinder makes a cylinder of the given height whose base centre is at the
@@ -91,28 +70,13 @@ func (k *Kernel) Cylinder(ctx context.Context, point, axis [3]float64, radius, h
 // Cone makes a cone or its frustum, of radius at the base and top at the other
 // end; one of the two may be 0.
 func (k *Kernel) Cone(ctx context.Context, point, axis [3]float64, radius, top, height, tolerance float64) (*Solid, error) {
-	for field, r := range map[string]float64{"radius1": radius, "radius2": top} {
-		if r == 0 && radius+top > 0 {
-			continue
-		}
-		if err := size(field, r); err != nil {
-			return nil, err
-		}
-	}
-	if err := size("height", height); err != nil {
-		return nil, err
-	}
-	place, err := along(point, axis)
-	if err != nil {
-		return nil, err
-	}
-	widest := max(radius, top)
-	n, err := chords("radius", widest, tolerance)
+	place, widest := along(point, axis), max(radius, top)
+	n, err := chords(widest, tolerance)
 	if err != nil {
 		return nil, err
 	}
 	if radius == 0 { // the geometry wants its apex on top
-		place = place.After(Translation([3]float64{0, 0, height})).After(scaling(1, -1, -1))
+		place = place.After(mesh.Translation([3]float64{0, 0, height})).After(upsideDown)
 		radius, top = top, radius
 	}
 	return k.placed(ctx, place, chordError(widest, n), "_Cylinder",
@@ -125,26 +89,20 @@ const sphereSag = 3
 
 // Sphere makes a sphere.
 func (k *Kernel) Sphere(ctx context.Context, center [3]float64, radius, tolerance float64) (*Solid, error) {
-	if err := size("radius", radius); err != nil {
-		return nil, err
-	}
-	if err := coordinates("center", center[:]...); err != nil {
-		return nil, err
-	}
-	n, err := chords("radius", radius, tolerance/sphereSag)
+	n, err := chords(radius, tolerance/sphereSag)
 	if err != nil {
 		return nil, err
 	}
 	if n > 512 {
 		return nil, core.Invalid("tolerance", tolerance, "one that needs at most 512 chords around a sphere")
 	}
-	return k.placed(ctx, Translation(center), sphereSag*chordError(radius, n), "_Sphere", api.EncodeF64(radius), uint64(n))
+	return k.placed(ctx, mesh.Translation(center), sphereSag*chordError(radius, n), "_Sphere", api.EncodeF64(radius), uint64(n))
 }
 
 // placed makes a solid at the origin and moves it to its place.
-func (k *Kernel) placed(ctx context.Context, place Transform, tolerance float64, name string, args ...uint64) (*Solid, error) {
+func (k *Kernel) placed(ctx context.Context, place mesh.Transform, tolerance float64, name string, args ...uint64) (*Solid, error) {
 	s, err := k.make(ctx, tolerance, name, args...)
-	if err != nil || place == Identity {
+	if err != nil || place == mesh.Identity {
 		return s, err
 	}
 	moved, err := s.Transform(ctx, place)

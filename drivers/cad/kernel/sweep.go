@@ -52,55 +52,34 @@ func (k *Kernel) addLoop(ctx context.Context, loops uint64, points [][2]float64)
 	return errors.Join(err, k.in.discard(ctx, "Vector_vec2", uint32(loop)))
 }
 
+// leastArea is the least area in mm², holes taken away, that is not nothing.
+const leastArea = 1e-8
+
+// checkRegion refuses chords of curves that are too many, or that leave nothing.
 func checkRegion(r Region) error {
-	total := 0
-	for i, loop := range r.Loops {
-		if len(loop) < 3 {
-			return core.Invalid("profile", fmt.Sprintf("loop %d of %d points", i+1, len(loop)), "loops of 3 points or more")
+	total, area := 0, 0.0
+	for _, loop := range r.Loops {
+		if total += len(loop); total > maxPoints {
+			return core.Invalid("profile", total, fmt.Sprintf("at most %d points", maxPoints))
 		}
-		if total += len(loop); total > MaxPoints {
-			return core.Invalid("profile", total, fmt.Sprintf("at most %d points", MaxPoints))
-		}
-		for _, p := range loop {
-			if err := coordinates("profile", p[:]...); err != nil {
-				return err
-			}
+		for i, p := range loop {
+			q := loop[(i+1)%len(loop)]
+			area += (p[0]*q[1] - p[1]*q[0]) / 2
 		}
 	}
-	if area := r.Area(); !(area >= MinLength*MinLength) {
+	if area < leastArea {
 		return core.Invalid("profile", fmt.Sprintf("an area of %g mm²", area), "one above 0, with outer loops counterclockwise")
 	}
 	return nil
 }
 
-// Area is the area in mm² inside the loops, holes taken away.
-func (r Region) Area() float64 {
-	sum := 0.0
-	for _, loop := range r.Loops {
-		for i, p := range loop {
-			q := loop[(i+1)%len(loop)]
-			sum += (p[0]*q[1] - p[1]*q[0]) / 2
-		}
-	}
-	return sum
-}
-
-// Extrude raises a region of the plane z = 0 by a height along z; a negative
-// height goes down.
+// Extrude raises a region of the plane z = 0 by a height along z.
 func (k *Kernel) Extrude(ctx context.Context, r Region, height float64) (*Solid, error) {
-	if err := size("distance", math.Abs(height)); err != nil {
-		return nil, core.Invalid("distance", height, fmt.Sprintf("%g to %g mm up or down", MinLength, MaxLength))
-	}
 	loops, err := k.polygons(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	place := Identity
-	if height < 0 {
-		place = Translation([3]float64{0, 0, height})
-	}
-	s, err := k.placed(ctx, place, r.Tolerance, "_Extrude",
-		uint64(loops), api.EncodeF64(math.Abs(height)), 0, api.EncodeF64(0), k.in.doubles(0, 1, 1))
+	s, err := k.make(ctx, r.Tolerance, "_Extrude", uint64(loops), api.EncodeF64(height), 0, api.EncodeF64(0), k.in.doubles(0, 1, 1))
 	return s, errors.Join(err, k.in.discard(ctx, "Vector2_vec2", loops))
 }
 
@@ -108,19 +87,13 @@ func (k *Kernel) Extrude(ctx context.Context, r Region, height float64) (*Solid,
 // full turn in radians; the axis of the solid is z, and the region's x points
 // along x at the start.
 func (k *Kernel) Revolve(ctx context.Context, r Region, angle, tolerance float64) (*Solid, error) {
-	if !(angle > 1e-6 && angle <= 2*math.Pi+1e-9) {
-		return nil, core.Invalid("angle", angle, "above 0, up to a full turn of 2π radians")
-	}
 	widest := 0.0
 	for _, loop := range r.Loops {
 		for _, p := range loop {
-			if p[0] < -1e-9 {
-				return nil, core.Invalid("profile", p[0], "a profile on one side of the axis")
-			}
 			widest = max(widest, p[0])
 		}
 	}
-	n, err := chords("radius", max(widest, MinLength), tolerance)
+	n, err := chords(widest, tolerance)
 	if err != nil {
 		return nil, err
 	}

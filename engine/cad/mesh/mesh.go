@@ -214,6 +214,9 @@ func Cross(a, b [3]float64) [3]float64 {
 // Length is the length of a vector.
 func Length(a [3]float64) float64 { return math.Sqrt(Dot(a, a)) }
 
+// Unit is a vector of length 1 in the direction of one that is not zero.
+func Unit(a [3]float64) [3]float64 { return Scale(a, 1/Length(a)) }
+
 // Welded is the surface with one vertex in the place of those at the two ends of
 // each edge without length. Triangles that this folds to lines are gone, and so
 // are two that come to lie back to back. What was closed stays closed. Vertices

@@ -147,7 +147,6 @@ def read(p):
 
 METHODS = {
     "hello": hello,
-    "ping": lambda _: {},
     "build": build,
     "drop": drop,
     "measure": measure,
