@@ -50,7 +50,10 @@ var frame = func() env.Plane {
 
 func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 	k := open(t, embedded.Options{})
-	slot := expect.Of(profile.Slot(profile.Point{X: 10, Y: 0}, profile.Point{X: 20, Y: 4}, 3))(t)
+	turn := math.Atan2(4, 10)
+	a := profile.Arc(profile.Point{X: 20, Y: 4}, 3, turn-math.Pi/2, math.Pi)
+	b := profile.Arc(profile.Point{X: 10, Y: 0}, 3, turn+math.Pi/2, math.Pi)
+	slot := expect.Of(profile.New(a, profile.Line(a.To, b.From), b, profile.Line(b.To, a.From)))(t)
 	n := frame.Normal()
 	up := [3]float64{7 * n[0], 7 * n[1], 7 * n[2]}
 	lean := [3]float64{up[0] + 2, up[1], up[2] + 4}
@@ -61,12 +64,12 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 		recipe env.Recipe
 		want   float64
 	}{
-		{"up", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: up}, slot.Area() * 7},
-		{"down", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: [3]float64{-up[0], -up[1], -up[2]}}, slot.Area() * 7},
-		{"leaning", &env.Extrude{Profile: env.ProfileOf(slot), Plane: frame, Vector: lean}, slot.Area() * height},
+		{"up", &env.Extrude{Profile: slot, Plane: frame, Vector: up}, slot.Area() * 7},
+		{"down", &env.Extrude{Profile: slot, Plane: frame, Vector: [3]float64{-up[0], -up[1], -up[2]}}, slot.Area() * 7},
+		{"leaning", &env.Extrude{Profile: slot, Plane: frame, Vector: lean}, slot.Area() * height},
 		// Pappus: area times the way of the centroid, here 15 mm from the axis.
-		{"ring", &env.Revolve{Profile: env.ProfileOf(slot), Plane: frame, Point: at, Axis: [3]float64{0, 0, 1}, Angle: 2 * math.Pi}, slot.Area() * slot.Centroid().X * 2 * math.Pi},
-		{"back a third", &env.Revolve{Profile: env.ProfileOf(slot), Plane: frame, Point: at, Axis: [3]float64{0, 0, -3}, Angle: -2 * math.Pi / 3}, slot.Area() * slot.Centroid().X * 2 * math.Pi / 3},
+		{"ring", &env.Revolve{Profile: slot, Plane: frame, Point: at, Axis: [3]float64{0, 0, 1}, Angle: 2 * math.Pi}, slot.Area() * 15 * 2 * math.Pi},
+		{"back a third", &env.Revolve{Profile: slot, Plane: frame, Point: at, Axis: [3]float64{0, 0, -3}, Angle: -2 * math.Pi / 3}, slot.Area() * 15 * 2 * math.Pi / 3},
 	} {
 		facts, err := k.Build(t.Context(), shape(t, tt.recipe), nil)
 		expect.No(t, err, tt.name)
@@ -78,7 +81,7 @@ func TestSweepsInAnyFrameHaveTheVolumeOfTheirProfile(t *testing.T) {
 func TestAnAxisThroughTheProfileIsRefused(t *testing.T) {
 	k := open(t, embedded.Options{})
 	circle := expect.Of(profile.New(profile.Arc(profile.Point{X: 1}, 3, 0, 2*math.Pi)))(t)
-	_, err := k.Build(t.Context(), shape(t, &env.Revolve{Profile: env.ProfileOf(circle), Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
+	_, err := k.Build(t.Context(), shape(t, &env.Revolve{Profile: circle, Plane: frame, Point: frame.Origin, Axis: [3]float64{0, 0, 1}, Angle: 1}), nil)
 	var refusal *env.Error
 	expect.True(t, errors.As(err, &refusal) && refusal.Code == env.InvalidGeometry && refusal.Data.Field == "axis_point", "%v", err)
 }

@@ -9,17 +9,18 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/kernel"
+	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
 )
 
 // region cuts the curves of a profile into chords, within what the recipe names
 // or parts of their radii.
-func (k *Kernel) region(p env.Profile, named, part float64) (kernel.Region, error) {
-	shape, err := p.Shape()
+func (k *Kernel) region(p profile.Shape, named, part float64) (kernel.Region, error) {
+	shape, err := p.Check()
 	if err != nil {
 		return kernel.Region{}, err
 	}
-	loops, sag, err := shape.FacetBy(func(radius float64) float64 { return k.tolerance(named, radius, part) })
+	loops, sag, err := shape.Facet(func(radius float64) float64 { return k.tolerance(named, radius, part) })
 	return kernel.Region{Loops: loops, Tolerance: sag}, err
 }
 

@@ -54,15 +54,11 @@ type (
 // axes are two directions that span the plane with a normal of length 1: x and
 // y of the drawing where the normal is z.
 func axes(n [3]float64) (x, y [3]float64) {
-	switch {
-	case math.Hypot(n[0], n[1]) < 1e-12:
-		x = [3]float64{1, 0, 0}
-	default:
-		x = mesh.Cross([3]float64{0, 0, 1}, n)
-		x = mesh.Scale(x, 1/mesh.Length(x))
+	x = [3]float64{1, 0, 0}
+	if math.Hypot(n[0], n[1]) >= 1e-12 {
+		x = mesh.Unit(mesh.Cross([3]float64{0, 0, 1}, n))
 	}
-	y = mesh.Cross(n, x)
-	return zeroed(x), zeroed(y)
+	return zeroed(x), zeroed(mesh.Cross(n, x))
 }
 
 // zeroed has no negative zeros, which would make equal things differ.

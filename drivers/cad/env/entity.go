@@ -169,7 +169,7 @@ func (c *curve) turned(normal *Vec) error {
 		if err := direction("normal", *normal); err != nil {
 			return err
 		}
-		c.normal = zeroed(mesh.Scale(*normal, 1/mesh.Length(*normal)))
+		c.normal = zeroed(mesh.Unit(*normal))
 	}
 	c.ax, _ = axes(c.normal)
 	return nil

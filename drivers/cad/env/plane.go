@@ -67,10 +67,10 @@ func normalOf(points, normals [][3]float64) [3]float64 {
 		along := farthest(points, func(p [3]float64) [3]float64 { return mesh.Sub(p, points[0]) })
 		n = farthest(points, func(p [3]float64) [3]float64 { return mesh.Cross(along, mesh.Sub(p, points[0])) })
 		if mesh.Length(n) <= inPlane*mesh.Length(along) { // all on one line: any plane through it
-			n, _ = axes(mesh.Scale(along, 1/mesh.Length(along)))
+			n, _ = axes(mesh.Unit(along))
 		}
 	}
-	n = mesh.Scale(n, 1/mesh.Length(n))
+	n = mesh.Unit(n)
 	for axis := 2; axis >= 0; axis-- {
 		if math.Abs(n[axis]) > 1e-9 {
 			return zeroed(mesh.Scale(n, math.Copysign(1, n[axis])))

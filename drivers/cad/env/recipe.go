@@ -1,11 +1,11 @@
 package env
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
@@ -52,7 +52,7 @@ func (p Plane) At(x, y float64) [3]float64 {
 type (
 	// Extrude sweeps a profile along a vector, which may be oblique.
 	Extrude struct {
-		Profile Profile `json:"profile"`
+		Profile profile.Shape `json:"profile"`
 		Plane
 		Vector    [3]float64 `json:"vector"`
 		Tolerance float64    `json:"tolerance,omitzero"`
@@ -60,7 +60,7 @@ type (
 	// Revolve turns a profile about an axis in its plane that does not pass
 	// through it, counterclockwise seen from the axis' tip, up to a full turn.
 	Revolve struct {
-		Profile Profile `json:"profile"`
+		Profile profile.Shape `json:"profile"`
 		Plane
 		Point     [3]float64 `json:"point"`
 		Axis      [3]float64 `json:"axis"`
@@ -183,41 +183,24 @@ func blank(op string) Recipe {
 	return nil
 }
 
-// DecodeRecipe reads the params of a shape and checks them and the number of
-// its inputs. Its errors are an *Error.
+// DecodeRecipe reads the params of a shape and checks them. Its errors are an
+// *Error.
 func DecodeRecipe(s model.Shape) (Recipe, error) {
 	r := blank(s.Op)
 	if r == nil {
 		return nil, Invalid("op", s.Op, "an operation of shapes")
 	}
-	if _, isBoolean := r.(*Boolean); !isBoolean {
-		if err := core.Decode(s.Params, r); err != nil {
-			return nil, Refused(err, InvalidParameter)
-		}
-	} else if len(s.Params) > 0 && string(s.Params) != "{}" && string(s.Params) != "null" {
-		return nil, Invalid("params", s.Params, "none for "+s.Op)
+	if err := core.Decode(s.Params, r); err != nil {
+		return nil, Refused(err, InvalidParameter)
 	}
-	least, most := inputs(r)
-	switch {
-	case len(s.Inputs) < least || len(s.Inputs) > most:
-		return nil, Invalid("inputs", len(s.Inputs), fmt.Sprintf("%d to %d shapes for %s", least, most, s.Op))
-	case (s.Op == "import") != (s.Blob != ""):
-		return nil, Invalid("blob", s.Blob, "the content of a file, for import only")
-	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.check()
 }
 
 // NewShape checks a recipe and makes the shape of it, under its hash.
 func NewShape(r Recipe, blob string, inputs ...string) (model.Shape, error) {
-	params := core.Raw("{}")
-	if _, isBoolean := r.(*Boolean); !isBoolean {
-		var err error
-		if params, err = core.Encode(r); err != nil { // a number that is not finite
-			return model.Shape{}, Invalid("params", strings.TrimSpace(err.Error()), "finite numbers")
-		}
+	params, err := core.Encode(r)
+	if err != nil { // a number that is not finite
+		return model.Shape{}, Invalid("params", strings.TrimSpace(err.Error()), "finite numbers")
 	}
 	s, err := model.NewShape(r.Op(), params, inputs, blob)
 	if err != nil {

@@ -8,17 +8,6 @@ import (
 	"swarmdeck/engine/cad/mesh"
 )
 
-// inputs is the least and the greatest number of shapes that a recipe works on.
-func inputs(r Recipe) (least, most int) {
-	switch r.(type) {
-	case *Boolean:
-		return 2, MaxInputs
-	case *Linear, *Circular, *Mirror, *Transform, *Fillet, *Chamfer, *Shell:
-		return 1, 1
-	}
-	return 0, 0
-}
-
 // first is the first refusal of several.
 func first(errs ...*Error) error {
 	for _, err := range errs {
@@ -112,8 +101,8 @@ func (e *Extrude) check() error {
 		return Refuse(InvalidGeometry, "distance", h, fmt.Sprintf("distance: a height of %g mm over the profile's plane makes no solid", h),
 			fmt.Sprintf("give a distance of at least %g mm and a direction out of the profile's plane", MinLength))
 	}
-	_, err := e.Profile.Shape()
-	return err
+	_, err := e.Profile.Check()
+	return Refused(err, InvalidGeometry)
 }
 
 func (r *Revolve) check() error {
@@ -123,14 +112,14 @@ func (r *Revolve) check() error {
 	if _, _, err := r.AxisInPlane(); err != nil {
 		return err
 	}
-	_, err := r.Profile.Shape()
-	return err
+	_, err := r.Profile.Check()
+	return Refused(err, InvalidGeometry)
 }
 
 // AxisInPlane is the axis in the plane's own coordinates: a point of it and its
 // direction, of length 1.
 func (r *Revolve) AxisInPlane() (point, along [2]float64, err error) {
-	d := mesh.Scale(r.Axis, 1/mesh.Length(r.Axis))
+	d := mesh.Unit(r.Axis)
 	off := mesh.Sub(r.Point, r.Origin)
 	n := r.Normal()
 	if math.Abs(mesh.Dot(d, n)) > 1e-6 || math.Abs(mesh.Dot(off, n)) > 1e-6 {

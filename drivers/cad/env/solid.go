@@ -176,9 +176,9 @@ func (c *call) extrude(p extrude) (any, error) {
 	}
 	along := plane.Normal()
 	if p.Direction != nil {
-		along = mesh.Scale(*p.Direction, 1/mesh.Length(*p.Direction))
+		along = mesh.Unit(*p.Direction)
 	}
-	r := &Extrude{Profile: ProfileOf(shape), Plane: plane, Vector: zeroed(mesh.Scale(along, p.Distance))}
+	r := &Extrude{Profile: shape, Plane: plane, Vector: zeroed(mesh.Scale(along, p.Distance))}
 	if curved(shape) {
 		if r.Tolerance, err = c.tolerance(p.Tolerance); err != nil {
 			return nil, err
@@ -226,7 +226,7 @@ func (c *call) revolve(p revolve) (any, error) {
 		return nil, err
 	}
 	return c.make(making{id: p.EntityID, recipe: &Revolve{
-		Profile: ProfileOf(shape), Plane: plane, Point: point, Axis: p.Axis, Angle: p.Angle, Tolerance: tolerance,
+		Profile: shape, Plane: plane, Point: point, Axis: p.Axis, Angle: p.Angle, Tolerance: tolerance,
 	}})
 }
 

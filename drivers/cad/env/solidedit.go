@@ -157,7 +157,7 @@ type rotation struct {
 
 // recipe turns, then moves.
 func (p transform) recipe() (*Transform, error) {
-	r := &Transform{Matrix: [4][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 0}}}
+	r := &Transform{Matrix: mesh.Identity}
 	switch {
 	case p.Matrix != nil && (p.Translate != nil || p.Rotate != nil):
 		return nil, Refuse(InvalidParameter, "matrix", nil, "matrix says all there is to say", "give matrix alone, or translate and rotate")
@@ -170,7 +170,7 @@ func (p transform) recipe() (*Transform, error) {
 		if err := direction("rotate.axis_direction", p.Rotate.Axis); err != nil {
 			return nil, err
 		}
-		r.Matrix = p.Rotate.matrix()
+		r.Matrix = mesh.Rotation(p.Rotate.Point, p.Rotate.Axis, p.Rotate.Angle)
 	}
 	if p.Translate != nil {
 		r.Matrix[3] = mesh.Add(r.Matrix[3], *p.Translate)
@@ -193,24 +193,4 @@ func (c *call) transform(p transform) (any, error) {
 		return nil, err
 	}
 	return c.changed(p.solidChange, r)
-}
-
-// matrix of a rotation (Rodrigues), without rounding at quarter turns.
-func (r rotation) matrix() (m [4][3]float64) {
-	u := mesh.Scale(r.Axis, 1/mesh.Length(r.Axis))
-	sin, cos := math.Sincos(r.Angle)
-	for _, v := range []*float64{&sin, &cos} {
-		if whole := math.Round(*v); math.Abs(*v-whole) < 1e-15 {
-			*v = whole
-		}
-	}
-	for i := range 3 {
-		var e [3]float64
-		e[i] = 1
-		turned := mesh.Add(mesh.Scale(e, cos), mesh.Add(mesh.Scale(mesh.Cross(u, e), sin), mesh.Scale(u, u[i]*(1-cos))))
-		m[i] = zeroed(turned)
-	}
-	image := mesh.Add(mesh.Scale(m[0], r.Point[0]), mesh.Add(mesh.Scale(m[1], r.Point[1]), mesh.Scale(m[2], r.Point[2])))
-	m[3] = zeroed(mesh.Sub(r.Point, image))
-	return m
 }

@@ -235,6 +235,5 @@ func square(n [3]float64) [3]float64 {
 	}
 	var e [3]float64
 	e[least] = 1
-	out := mesh.Cross(n, e)
-	return mesh.Scale(out, 1/mesh.Length(out))
+	return mesh.Unit(mesh.Cross(n, e))
 }

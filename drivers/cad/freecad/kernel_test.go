@@ -7,6 +7,7 @@ import (
 
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/freecad"
+	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/expect"
 )
@@ -63,25 +64,27 @@ var (
 	flat  = env.Plane{XAxis: [3]float64{1, 0, 0}, YAxis: [3]float64{0, 1, 0}}
 )
 
-func polygon(points ...[2]float64) []env.Segment {
-	var loop []env.Segment
+func at(p [2]float64) profile.Point { return profile.Point{X: p[0], Y: p[1]} }
+
+func polygon(points ...[2]float64) profile.Loop {
+	var loop profile.Loop
 	for i, p := range points {
-		loop = append(loop, env.Segment{From: p, To: points[(i+1)%len(points)]})
+		loop = append(loop, profile.Line(at(p), at(points[(i+1)%len(points)])))
 	}
 	return loop
 }
 
-func circle(center [2]float64, radius, sweep float64) []env.Segment {
-	at := [2]float64{center[0] + radius, center[1]}
-	return []env.Segment{{From: at, To: at, Center: center, Radius: radius, Sweep: sweep}}
+func circle(center [2]float64, radius, sweep float64) profile.Loop {
+	from := at([2]float64{center[0] + radius, center[1]})
+	return profile.Loop{{From: from, To: from, Center: at(center), Radius: radius, Sweep: sweep}}
 }
 
 // slot is 5 mm between the centres of its ends, which are half circles of 1 mm.
-var slot = []env.Segment{
-	{From: [2]float64{0, -1}, To: [2]float64{5, -1}},
-	{From: [2]float64{5, -1}, To: [2]float64{5, 1}, Center: [2]float64{5, 0}, Radius: 1, Sweep: math.Pi},
-	{From: [2]float64{5, 1}, To: [2]float64{0, 1}},
-	{From: [2]float64{0, 1}, To: [2]float64{0, -1}, Radius: 1, Sweep: math.Pi},
+var slot = profile.Loop{
+	{From: profile.Point{Y: -1}, To: profile.Point{X: 5, Y: -1}},
+	{From: profile.Point{X: 5, Y: -1}, To: profile.Point{X: 5, Y: 1}, Center: profile.Point{X: 5}, Radius: 1, Sweep: math.Pi},
+	{From: profile.Point{X: 5, Y: 1}, To: profile.Point{Y: 1}},
+	{From: profile.Point{Y: 1}, To: profile.Point{Y: -1}, Radius: 1, Sweep: math.Pi},
 }
 
 func TestBodiesAreExact(t *testing.T) {
@@ -100,42 +103,42 @@ func TestBodiesAreExact(t *testing.T) {
 			&env.Cone{Axis: [3]float64{0, 1, 0}, Radius: 2, Top: 2, Height: 3}, 12 * math.Pi, 20 * math.Pi, [3]int{3, 3, 2},
 		},
 		"plate with a hole": {
-			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{square, circle([2]float64{5, 5}, 2, -2*math.Pi)}}, Plane: flat, Vector: [3]float64{0, 0, 5}},
+			&env.Extrude{Profile: profile.Shape{Loops: []profile.Loop{square, circle([2]float64{5, 5}, 2, -2*math.Pi)}}, Plane: flat, Vector: [3]float64{0, 0, 5}},
 			500 - 20*math.Pi, 2*(100-4*math.Pi) + 200 + 20*math.Pi,
 			[3]int{7, 15, 10},
 		},
 		"slot, downwards": {
-			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{slot}}, Plane: flat, Vector: [3]float64{0, 0, -5}},
+			&env.Extrude{Profile: profile.Shape{Loops: []profile.Loop{slot}}, Plane: flat, Vector: [3]float64{0, 0, -5}},
 			5 * (10 + math.Pi), 2*(10+math.Pi) + 5*(10+2*math.Pi),
 			[3]int{6, 12, 8},
 		},
 		"two plates, one within a hole": {
-			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{
+			&env.Extrude{Profile: profile.Shape{Loops: []profile.Loop{
 				square, circle([2]float64{5, 5}, 4, -2*math.Pi), circle([2]float64{5, 5}, 1, 2*math.Pi),
 			}}, Plane: flat, Vector: [3]float64{0, 0, 1}},
 			100 - 15*math.Pi, 2*(100-15*math.Pi) + 40 + 10*math.Pi,
 			[3]int{10, 18, 12},
 		},
 		"oblique prism": {
-			&env.Extrude{Profile: env.Profile{Loops: [][]env.Segment{square}}, Plane: flat, Vector: [3]float64{3, 0, 4}},
+			&env.Extrude{Profile: profile.Shape{Loops: []profile.Loop{square}}, Plane: flat, Vector: [3]float64{3, 0, 4}},
 			400, 200 + 2*40 + 2*50,
 			[3]int{6, 12, 8},
 		},
 		"ring": {
 			&env.Revolve{
-				Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{1, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{1, 1})}},
+				Profile: profile.Shape{Loops: []profile.Loop{polygon([2]float64{1, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{1, 1})}},
 				Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 2 * math.Pi,
 			}, 3 * math.Pi, 12 * math.Pi, [3]int{4, 6, 4},
 		},
 		"quarter, against the clock": {
 			&env.Revolve{
-				Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{0, 1})}},
+				Profile: profile.Shape{Loops: []profile.Loop{polygon([2]float64{0, 0}, [2]float64{2, 0}, [2]float64{2, 1}, [2]float64{0, 1})}},
 				Plane:   flat, Axis: [3]float64{0, 3, 0}, Angle: -math.Pi / 2,
 			}, math.Pi, 4 + 3*math.Pi, [3]int{5, 9, 6},
 		},
 		"torus": {
 			&env.Revolve{
-				Profile: env.Profile{Loops: [][]env.Segment{circle([2]float64{5, 0}, 1, 2*math.Pi)}},
+				Profile: profile.Shape{Loops: []profile.Loop{circle([2]float64{5, 0}, 1, 2*math.Pi)}},
 				Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 2 * math.Pi,
 			}, 10 * math.Pi * math.Pi, 20 * math.Pi * math.Pi, [3]int{1, 2, 1},
 		},
@@ -249,7 +252,7 @@ func TestRefusalsSayWhatToChange(t *testing.T) {
 		"nothing left":      {&env.Boolean{Operation: "subtract"}, []model.Shape{c, c}, env.TopologyError, "entity_ids", "remains"},
 		"nothing shared":    {&env.Boolean{Operation: "intersect"}, []model.Shape{b, shapeOf(t, k, &env.Sphere{Center: [3]float64{0, 0, 500}, Radius: 1})}, env.TopologyError, "entity_ids", "remains"},
 		"axis through": {&env.Revolve{
-			Profile: env.Profile{Loops: [][]env.Segment{polygon([2]float64{-1, 0}, [2]float64{2, 0}, [2]float64{2, 1})}},
+			Profile: profile.Shape{Loops: []profile.Loop{polygon([2]float64{-1, 0}, [2]float64{2, 0}, [2]float64{2, 1})}},
 			Plane:   flat, Axis: [3]float64{0, 1, 0}, Angle: 1,
 		}, nil, env.InvalidGeometry, "axis_point", "one side"},
 	} {

@@ -26,18 +26,10 @@ func Chords(radius, sweep, tolerance float64) int {
 	return max(int(n), 1)
 }
 
-// Facet lists the corners of each loop, its curves cut into chords within the
-// tolerance, and how far the chords really stay from the curves: 0 when there
-// are none.
-func (s Shape) Facet(tolerance float64) (loops [][][2]float64, sag float64, err error) {
-	if !(tolerance >= 1e-6 && tolerance <= 10) {
-		return nil, 0, core.Invalid("tolerance", tolerance, "0.000001 to 10 mm")
-	}
-	return s.FacetBy(func(float64) float64 { return tolerance })
-}
-
-// FacetBy is Facet with a tolerance for each arc, by its radius.
-func (s Shape) FacetBy(tolerance func(radius float64) float64) (loops [][][2]float64, sag float64, err error) {
+// Facet lists the corners of each loop, its curves cut into chords within a
+// tolerance for each arc by its radius, and how far the chords really stay from
+// the curves: 0 when there are none.
+func (s Shape) Facet(tolerance func(radius float64) float64) (loops [][][2]float64, sag float64, err error) {
 	for _, l := range s.Loops {
 		points, deepest, err := l.facet(tolerance)
 		if err != nil {

@@ -21,17 +21,29 @@ const (
 	Joint = 1e-6
 )
 
-// Point is a place in the plane.
+// Point is a place in the plane, [x, y] in JSON.
 type Point struct{ X, Y float64 }
+
+// MarshalJSON writes the two numbers.
+func (p Point) MarshalJSON() ([]byte, error) { return core.Encode([2]float64{p.X, p.Y}) }
+
+// UnmarshalJSON takes the two numbers.
+func (p *Point) UnmarshalJSON(data []byte) error {
+	var at [2]float64
+	err := core.Decode(data, &at)
+	*p = Point{at[0], at[1]}
+	return err
+}
 
 // Segment is a straight line or an arc of a circle.
 type Segment struct {
-	From, To Point
+	From Point `json:"from"`
+	To   Point `json:"to"`
 	// Radius is 0 for a line.
-	Radius float64
-	Center Point
+	Radius float64 `json:"radius,omitzero"`
+	Center Point   `json:"center,omitzero"`
 	// Sweep is how far an arc turns, up to a full circle; negative is clockwise.
-	Sweep float64
+	Sweep float64 `json:"sweep,omitzero"`
 }
 
 // Line is the straight segment between two points.
@@ -90,46 +102,14 @@ func (s Segment) check() error {
 type Loop []Segment
 
 // Area inside the loop, exact; negative when it runs clockwise (Green).
-func (l Loop) Area() float64 {
-	area, _ := l.moments()
-	return area
-}
-
-// moments are the signed area and its first moments, the integrals of x and y,
-// about the start of the loop, which is near.
-func (l Loop) moments() (area float64, first Point) {
-	if len(l) == 0 {
-		return 0, Point{}
-	}
-	o := l[0].From
+func (l Loop) Area() (area float64) {
 	for _, s := range l {
-		a, b := Point{s.From.X - o.X, s.From.Y - o.Y}, Point{s.To.X - o.X, s.To.Y - o.Y}
-		half := (a.X*b.Y - b.X*a.Y) / 2
-		area += half
-		first.X += half * (a.X + b.X) / 3
-		first.Y += half * (a.Y + b.Y) / 3
-		if s.Radius == 0 {
-			continue
-		}
+		o := l[0].From // which is near
+		area += ((s.From.X-o.X)*(s.To.Y-o.Y) - (s.To.X-o.X)*(s.From.Y-o.Y)) / 2
 		// Between chord and arc lies a circular segment.
-		r, w := s.Radius, s.Sweep
-		part := r * r / 2 * (w - math.Sin(w))
-		reach := 2 * r * r * r / 3 * math.Pow(math.Sin(w/2), 3) // part × its centroid's distance
-		sin, cos := math.Sincos(s.start() + w/2)
-		area += part
-		first.X += part*(s.Center.X-o.X) + reach*cos
-		first.Y += part*(s.Center.Y-o.Y) + reach*sin
+		area += s.Radius * s.Radius / 2 * (s.Sweep - math.Sin(s.Sweep))
 	}
-	return area, first
-}
-
-// Length around the loop.
-func (l Loop) Length() float64 {
-	sum := 0.0
-	for _, s := range l {
-		sum += s.Length()
-	}
-	return sum
+	return area
 }
 
 // Reversed runs the loop the other way round.

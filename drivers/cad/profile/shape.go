@@ -9,7 +9,12 @@ import (
 )
 
 // Shape is an area of the plane: outer loops counterclockwise, holes clockwise.
-type Shape struct{ Loops []Loop }
+type Shape struct {
+	Loops []Loop `json:"loops"`
+}
+
+// Check puts a shape together again that was read.
+func (s Shape) Check() (Shape, error) { return New(slices.Concat(s.Loops...)...) }
 
 // Area of the shape, exact.
 func (s Shape) Area() float64 {
@@ -18,30 +23,6 @@ func (s Shape) Area() float64 {
 		sum += l.Area()
 	}
 	return sum
-}
-
-// Length of all its edges.
-func (s Shape) Length() float64 {
-	sum := 0.0
-	for _, l := range s.Loops {
-		sum += l.Length()
-	}
-	return sum
-}
-
-// Centroid of the area, exact.
-func (s Shape) Centroid() Point {
-	var area, x, y float64
-	for _, l := range s.Loops {
-		if len(l) == 0 {
-			continue
-		}
-		a, first := l.moments()
-		area += a
-		x += first.X + a*l[0].From.X
-		y += first.Y + a*l[0].From.Y
-	}
-	return Point{x / area, y / area}
 }
 
 // New makes a shape of segments in any order and direction: it chains them to
@@ -61,6 +42,15 @@ func New(segments ...Segment) (Shape, error) {
 		return Shape{}, err
 	}
 	return orient(loops)
+}
+
+// Polygon joins points by lines and closes the loop.
+func Polygon(points ...Point) (Shape, error) {
+	segments := make([]Segment, 0, len(points))
+	for i, p := range points {
+		segments = append(segments, Line(p, points[(i+1)%len(points)]))
+	}
+	return New(segments...)
 }
 
 // ends finds segments by the rounded places of their ends.
@@ -160,19 +150,4 @@ func (s Segment) middle() Point {
 		return onCircle(s.Center, s.Radius, s.start()+s.Sweep/2)
 	}
 	return Point{(s.From.X + s.To.X) / 2, (s.From.Y + s.To.Y) / 2}
-}
-
-// Moved is the shape moved by a vector.
-func (s Shape) Moved(by Point) Shape {
-	out := Shape{Loops: make([]Loop, len(s.Loops))}
-	for i, l := range s.Loops {
-		out.Loops[i] = slices.Clone(l)
-		for j := range out.Loops[i] {
-			for _, p := range []*Point{&out.Loops[i][j].From, &out.Loops[i][j].To, &out.Loops[i][j].Center} {
-				p.X += by.X
-				p.Y += by.Y
-			}
-		}
-	}
-	return out
 }
