@@ -113,16 +113,11 @@ func unseen(s Surface) bool { return s.Mesh == nil }
 // lookAt has a worker facet one solid: as finely as is seen, and coarser when
 // that is too much.
 func lookAt(ctx context.Context, worker Worker, e *model.Entity) (Surface, error) {
-	var facts struct {
-		Box struct {
-			Min [3]float64 `json:"min"`
-			Max [3]float64 `json:"max"`
-		} `json:"bounding_box"`
+	facts, err := model.FactsOf(*e)
+	if err != nil {
+		return Surface{}, err
 	}
-	if err := core.DecodeStored(e.Properties, &facts); err != nil {
-		return Surface{}, fmt.Errorf("read its properties: %w", err)
-	}
-	size := mesh.Sub(facts.Box.Max, facts.Box.Min)
+	size := facts.Bounds.Size()
 	deflection := max(size[0], size[1], size[2]) / lookParts
 	if math.IsNaN(deflection) {
 		deflection = finestLook

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"swarmdeck/engine/cad"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
@@ -86,21 +87,21 @@ func (l *solidView) read() (err error) {
 
 // viewed is what `cad view` prints with -o json.
 type viewed struct {
-	WorkspaceID string       `json:"workspace_id"`
-	View        string       `json:"view"`
-	MMPerCell   float64      `json:"mm_per_cell"`
-	Bounds      solid.Bounds `json:"bounding_box"`
-	Solids      []viewedOne  `json:"solids"`
-	More        int          `json:"not_shown,omitempty"`
-	Note        string       `json:"note,omitempty"`
-	Picture     []string     `json:"picture"`
+	WorkspaceID string      `json:"workspace_id"`
+	View        string      `json:"view"`
+	MMPerCell   float64     `json:"mm_per_cell"`
+	Bounds      mesh.Box    `json:"bounding_box"`
+	Solids      []viewedOne `json:"solids"`
+	More        int         `json:"not_shown,omitempty"`
+	Note        string      `json:"note,omitempty"`
+	Picture     []string    `json:"picture"`
 }
 
 // viewedOne is one solid of the picture.
 type viewedOne struct {
 	EntityID string `json:"entity_id"`
 	Sign     string `json:"sign"` // its letter in the picture
-	solid.Facts
+	model.Facts
 	Mass  float64 `json:"mass"` // g
 	Valid bool    `json:"valid"`
 }
@@ -115,10 +116,9 @@ func (c *call) drawSolids(l *solidView, workspace string, ids []string) error {
 		return err
 	}
 	scene := solid.OfSurfaces(surfaces)
-	box := scene.Box()
 	out := viewed{
 		WorkspaceID: workspace, View: l.Camera.Name(), More: more, Picture: []string{},
-		Bounds: solid.Bounds{Min: box.Min, Max: box.Max}, Solids: []viewedOne{},
+		Bounds: scene.Box(), Solids: []viewedOne{},
 	}
 	if l.Four {
 		out.View = "all"
@@ -176,12 +176,12 @@ func (c *call) terminal() (term.Caps, bool) {
 
 // viewedOf puts the facts of solids to their surfaces.
 func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) ([]viewedOne, error) {
-	facts := map[string]solid.Facts{}
+	facts := map[string]model.Facts{}
 	for _, e := range entities {
 		if e.Type != model.Solid {
 			continue
 		}
-		f, err := solid.ReadFacts(e.Properties)
+		f, err := model.FactsOf(e)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func viewedOf(surfaces []cad.Surface, entities []model.Entity, density float64) 
 	out := make([]viewedOne, len(surfaces))
 	for i, s := range surfaces {
 		f := facts[s.EntityID]
-		out[i] = viewedOne{EntityID: s.EntityID, Sign: string(solid.Sign(i + 1)), Facts: f, Mass: f.Mass(density), Valid: f.Valid()}
+		out[i] = viewedOne{EntityID: s.EntityID, Sign: string(solid.Sign(i + 1)), Facts: f, Mass: f.Volume / 1000 * density, Valid: f.Valid()}
 	}
 	return out, nil
 }
@@ -218,7 +218,7 @@ func viewedFace() *face.Face {
 	return face.Of[viewedOne]{
 		Columns: "_:sign SOLID:entity_id SIZE VOLUME_mm3,right MASS_g,right FACES,right TOLERANCE_mm,right SURFACE",
 		Cells: face.Cells[viewedOne]{
-			"SIZE":         func(s *viewedOne, _ face.At) string { return solid.Extent(s.Size()) },
+			"SIZE":         func(s *viewedOne, _ face.At) string { return solid.Extent(s.Bounds.Size()) },
 			"VOLUME_mm3":   number(func(s *viewedOne) float64 { return s.Volume }),
 			"MASS_g":       number(func(s *viewedOne) float64 { return s.Mass }),
 			"FACES":        func(s *viewedOne, _ face.At) string { return fmt.Sprint(s.Topology.Faces) },

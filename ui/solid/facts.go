@@ -1,69 +1,12 @@
 package solid
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 
 	"swarmdeck/engine/cad"
-	"swarmdeck/engine/cad/mesh"
-	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
 )
-
-// Facts are what a kernel measured of a solid, as its entity has them.
-type Facts struct {
-	Volume   float64    `json:"volume"`       // mm³
-	Area     float64    `json:"surface_area"` // mm²
-	Center   [3]float64 `json:"center_of_mass"`
-	Bounds   Bounds     `json:"bounding_box"`
-	Topology struct {
-		Faces    int  `json:"face_count"`
-		Edges    int  `json:"edge_count"`
-		Vertices int  `json:"vertex_count"`
-		Closed   bool `json:"is_closed"`
-		Manifold bool `json:"is_manifold"`
-	} `json:"topology"`
-	Tolerance float64 `json:"tolerance"` // mm; 0 is exact
-	Operation string  `json:"operation,omitempty"`
-}
-
-// Bounds is an axis-parallel box.
-type Bounds struct {
-	Min [3]float64 `json:"min"`
-	Max [3]float64 `json:"max"`
-}
-
-// ReadFacts reads a solid's properties.
-func ReadFacts(properties core.Raw) (Facts, error) {
-	var f Facts
-	if err := core.DecodeStored(properties, &f); err != nil {
-		return Facts{}, fmt.Errorf("read a solid's properties: %w", err)
-	}
-	return f, nil
-}
-
-// Size is the extent of the box along each axis, in mm.
-func (f Facts) Size() [3]float64 { return mesh.Sub(f.Bounds.Max, f.Bounds.Min) }
-
-// Mass is grams of a material of a density in g/cm³.
-func (f Facts) Mass(density float64) float64 { return f.Volume / 1000 * density }
-
-// Valid says whether the surface closes a body.
-func (f Facts) Valid() bool { return f.Topology.Closed && f.Topology.Manifold && f.Volume > 0 }
-
-// Validity is Valid in words.
-func (f Facts) Validity() string {
-	switch {
-	case f.Valid():
-		return "closed and manifold"
-	case !f.Topology.Closed:
-		return "not closed"
-	case !f.Topology.Manifold:
-		return "not manifold"
-	}
-	return "without volume"
-}
 
 // Extent writes a size out, such as "100 x 80 x 20 mm".
 func Extent(size [3]float64) string {

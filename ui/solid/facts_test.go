@@ -5,29 +5,10 @@ import (
 	"testing"
 
 	"swarmdeck/engine/cad"
-	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/solid"
 )
-
-func TestFactsOfASolid(t *testing.T) {
-	f, err := solid.ReadFacts(core.Raw(`{"volume":152566.37,"bounding_box":{"min":[0,0,0],"max":[100,80,20]},"topology":{"face_count":7,"is_closed":true,"is_manifold":true},"tolerance":0.01,"more":1}`))
-	expect.No(t, err)
-	expect.Is(t, solid.Extent(f.Size()), "100 x 80 x 20 mm", "extent is")
-	expect.Is(t, solid.Number(f.Mass(7.85)), "1197.65", "mass of steel is")
-	if !f.Valid() || f.Validity() != "closed and manifold" {
-		t.Errorf("validity is %q", f.Validity())
-	}
-	f.Topology.Closed = false
-	if f.Valid() || f.Validity() != "not closed" {
-		t.Errorf("an open surface is %q", f.Validity())
-	}
-	for _, bad := range []string{``, `[]`, `{"volume":"x"}`} {
-		_, err = solid.ReadFacts(core.Raw(bad))
-		expect.Fails(t, err, bad)
-	}
-}
 
 func TestNumbersAreShort(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1e-12: "0", 100: "100", 1.0 / 3: "0.333333", 262408.4: "262408", 12345678.9: "12345679", -2.5: "-2.5"} {

@@ -14,32 +14,32 @@ import (
 )
 
 // Build makes the body of a shape.
-func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (model.Facts, error) {
 	if k.bodies[shape.Hash] != nil {
 		facts, _, err := k.Measure(ctx, shape.Hash)
 		return facts, err
 	}
 	recipe, err := env.DecodeRecipe(shape)
 	if err != nil {
-		return env.Facts{}, err
+		return model.Facts{}, err
 	}
 	var inputs []*kernel.Solid
 	for _, hash := range shape.Inputs {
 		s, err := k.body(hash)
 		if err != nil {
-			return env.Facts{}, err
+			return model.Facts{}, err
 		}
 		inputs = append(inputs, s)
 	}
 	s, err := k.make(ctx, recipe, inputs, blob)
 	if err != nil {
-		return env.Facts{}, k.refused(err, env.InvalidGeometry)
+		return model.Facts{}, k.refused(err, env.InvalidGeometry)
 	}
 	if empty, err := s.Empty(ctx); err != nil || empty {
 		if err == nil {
 			err = env.Refuse(env.TopologyError, "entity_ids", nil, fmt.Sprintf("%s leaves nothing", shape.Op), "choose solids of which something remains")
 		}
-		return env.Facts{}, errors.Join(err, s.Free(ctx))
+		return model.Facts{}, errors.Join(err, s.Free(ctx))
 	}
 	facts, _, err := k.measure(ctx, s)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/engine/cad/mesh"
+	"swarmdeck/engine/cad/model"
 )
 
 // Version names the geometry code.
@@ -128,10 +129,10 @@ func (k *Kernel) refused(err error, code env.Code) error {
 }
 
 // Measure tells what there is to tell of a body.
-func (k *Kernel) Measure(ctx context.Context, hash string) (env.Facts, env.Inertia, error) {
+func (k *Kernel) Measure(ctx context.Context, hash string) (model.Facts, env.Inertia, error) {
 	s, err := k.body(hash)
 	if err != nil {
-		return env.Facts{}, env.Inertia{}, err
+		return model.Facts{}, env.Inertia{}, err
 	}
 	return k.measure(ctx, s)
 }
@@ -161,7 +162,7 @@ func (k *Kernel) Overlap(ctx context.Context, a, b string) (*env.Overlap, error)
 	if err != nil || o == nil {
 		return nil, k.refused(err, env.TopologyError)
 	}
-	return &env.Overlap{Volume: o.Volume, Bounds: env.Bounds(o.Box)}, nil
+	return &env.Overlap{Volume: o.Volume, Bounds: o.Box}, nil
 }
 
 // Distance is the smallest gap between two bodies in mm, 0 when they touch or
@@ -179,21 +180,21 @@ func (k *Kernel) Distance(ctx context.Context, a, b string) (float64, error) {
 	return d, k.refused(err, env.TopologyError)
 }
 
-func (k *Kernel) measure(ctx context.Context, s *kernel.Solid) (env.Facts, env.Inertia, error) {
+func (k *Kernel) measure(ctx context.Context, s *kernel.Solid) (model.Facts, env.Inertia, error) {
 	volume, err := s.Volume(ctx)
 	if err != nil {
-		return env.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
+		return model.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
 	}
 	m, err := s.Mesh(ctx)
 	if err != nil {
-		return env.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
+		return model.Facts{}, env.Inertia{}, k.refused(err, env.TopologyError)
 	}
 	p := m.Properties()
-	out := env.Facts{
+	out := model.Facts{
 		Volume: volume, Area: p.Area, Center: p.Center,
-		Bounds: env.Bounds(m.Bounds()), Tolerance: s.Tolerance(),
+		Bounds: m.Bounds(), Tolerance: s.Tolerance(),
 	}
 	t := format.Count(m)
-	out.Topology = env.Topology{Faces: t.Faces, Edges: t.Edges, Vertices: t.Vertices, Closed: t.Closed, Manifold: t.Closed}
+	out.Topology = model.Topology{Faces: t.Faces, Edges: t.Edges, Vertices: t.Vertices, Closed: t.Closed, Manifold: t.Closed}
 	return out, p.Inertia, nil
 }

@@ -11,6 +11,7 @@ import (
 	"swarmdeck/drivers/cad/embedded"
 	"swarmdeck/drivers/cad/env"
 	"swarmdeck/drivers/cad/profile"
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/cad/model"
 	"swarmdeck/expect"
 )
@@ -107,7 +108,7 @@ func TestBodiesAreMeshedComparedAndDropped(t *testing.T) {
 		expect.Of(k.Build(ctx, s, nil))(t)
 	}
 	o, err := k.Overlap(ctx, a.Hash, b.Hash)
-	expect.True(t, err == nil && o != nil && math.Abs(o.Volume-1) <= 1e-9 && o.Bounds == (env.Bounds{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}),
+	expect.True(t, err == nil && o != nil && math.Abs(o.Volume-1) <= 1e-9 && o.Bounds == (mesh.Box{Min: [3]float64{1, 1, 1}, Max: [3]float64{2, 2, 2}}),
 		"%+v, %v", o, err)
 	m, tolerance, err := k.Mesh(ctx, a.Hash, 1)
 	expect.True(t, err == nil && tolerance == 0 && len(m.Triangles) == 12 && math.Abs(m.Properties().Volume-8) <= 1e-9, "%+v, %g, %v", m, tolerance, err)

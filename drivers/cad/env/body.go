@@ -17,7 +17,7 @@ type bodies struct {
 }
 
 type body struct {
-	facts Facts
+	facts model.Facts
 	used  int64
 	size  int
 }
@@ -37,7 +37,7 @@ func (b *bodies) find(hash string) *body {
 	return found
 }
 
-func (b *bodies) add(hash string, f Facts) {
+func (b *bodies) add(hash string, f model.Facts) {
 	b.clock++
 	one := &body{facts: f, used: b.clock, size: 50 + f.Topology.Edges}
 	b.held[hash] = one
@@ -98,11 +98,11 @@ func (r recipes) with(blobs []model.Blob, shapes ...model.Shape) recipes {
 }
 
 // build makes sure that the kernel holds a body, and what that needs before it.
-func (b *bench) build(ctx context.Context, find recipes, hash string) (Facts, error) {
+func (b *bench) build(ctx context.Context, find recipes, hash string) (model.Facts, error) {
 	held, begin := b.bodies, b.bodies.clock
 	err := b.use(ctx, func(ctx context.Context, k Kernel) error { return held.make(ctx, k, find, hash) })
 	if err != nil {
-		return Facts{}, err
+		return model.Facts{}, err
 	}
 	facts := held.held[hash].facts
 	held.trim(begin, b.kernel.Drop)

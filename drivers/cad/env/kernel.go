@@ -27,11 +27,11 @@ type Kernel interface {
 	About() About
 	// Build makes the body of a shape whose inputs the kernel holds. blob is the
 	// content that an import starts from.
-	Build(ctx context.Context, s model.Shape, blob []byte) (Facts, error)
+	Build(ctx context.Context, s model.Shape, blob []byte) (model.Facts, error)
 	// Drop forgets a body.
 	Drop(hash string)
 	// Measure tells the facts of a body again, and its inertia.
-	Measure(ctx context.Context, hash string) (Facts, Inertia, error)
+	Measure(ctx context.Context, hash string) (model.Facts, Inertia, error)
 	// Mesh is the surface; deflection in mm is how far facets may stay from it
 	// where the kernel can choose, 0 leaves it to the kernel. The answer's second value is what was
 	// kept.
@@ -61,39 +61,13 @@ type About struct {
 	Tolerance float64 `json:"tolerance"`
 }
 
-// Facts is what a kernel tells of each body it made.
-type Facts struct {
-	Volume   float64    `json:"volume"`       // mm³
-	Area     float64    `json:"surface_area"` // mm²
-	Center   [3]float64 `json:"center_of_mass"`
-	Bounds   Bounds     `json:"bounding_box"`
-	Topology Topology   `json:"topology"`
-	// Tolerance is how far facets stay from the true surface, in mm; 0 when exact.
-	Tolerance float64 `json:"tolerance"`
-}
-
-// Bounds is an axis-parallel box.
-type Bounds struct {
-	Min [3]float64 `json:"min"`
-	Max [3]float64 `json:"max"`
-}
-
-// Topology counts what bounds a body.
-type Topology struct {
-	Faces    int  `json:"face_count"`
-	Edges    int  `json:"edge_count"`
-	Vertices int  `json:"vertex_count"`
-	Closed   bool `json:"is_closed"`
-	Manifold bool `json:"is_manifold"`
-}
-
 // Inertia is about the centre of a body whose density is 1, in mm⁵.
 type Inertia = [3][3]float64
 
 // Overlap is what two bodies share.
 type Overlap struct {
-	Volume float64 `json:"volume"` // mm³
-	Bounds Bounds  `json:"bounding_box"`
+	Volume float64  `json:"volume"` // mm³
+	Bounds mesh.Box `json:"bounding_box"`
 }
 
 // Part is one body of a file.

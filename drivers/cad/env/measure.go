@@ -24,7 +24,7 @@ func (p measureMass) check() error {
 // mass is what measure.mass answers.
 type mass struct {
 	EntityID string `json:"entity_id"`
-	Facts
+	model.Facts
 	Density float64 `json:"density"` // g/cm³
 	Mass    float64 `json:"mass"`    // g
 	Inertia Inertia `json:"inertia"` // g·mm² about the centre
@@ -95,7 +95,7 @@ func (c *call) measureBounds(p some) (any, error) {
 	}
 	var around mesh.Box
 	for i, e := range all {
-		b := mesh.Box(measured(e).Bounds)
+		b := measured(e).Bounds
 		if i == 0 {
 			around = b
 		}
@@ -104,7 +104,7 @@ func (c *call) measureBounds(p some) (any, error) {
 			around.Max[axis] = max(around.Max[axis], b.Max[axis])
 		}
 	}
-	return map[string]any{"entity_ids": idsOf(all), "min": around.Min, "max": around.Max, "size": around.Size(), "bounding_box": Bounds(around)}, nil
+	return map[string]any{"entity_ids": idsOf(all), "min": around.Min, "max": around.Max, "size": around.Size(), "bounding_box": around}, nil
 }
 
 // overlap is what two bodies share; nil when they are apart or touch.
@@ -150,7 +150,7 @@ func (c *call) interference(p some) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	boxes := core.Map(all, func(e model.Entity) mesh.Box { return mesh.Box(measured(e).Bounds) })
+	boxes := core.Map(all, func(e model.Entity) mesh.Box { return measured(e).Bounds })
 	found, checked := []pair{}, 0
 	for i, a := range all {
 		c.stage.at(100*float64(i)/float64(len(all)), "comparing solids")

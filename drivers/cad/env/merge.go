@@ -12,15 +12,14 @@ import (
 
 // geometry answers what a merge asks of the kernel.
 type geometry struct {
-	call           *call
-	find           recipes
-	source, target *model.Workspace
-	made           []model.Shape
-	compared       int
+	call     *call
+	find     recipes
+	made     []model.Shape
+	compared int
 }
 
 func (c *call) geometry(source, target *model.Workspace) *geometry {
-	return &geometry{call: c, find: in(target, source), source: source, target: target}
+	return &geometry{call: c, find: in(target, source)}
 }
 
 // Overlap is the volume that two solids share.
@@ -44,7 +43,8 @@ func (g *geometry) Build(s model.Shape) (core.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	return core.Encode(solidProperties{facts, s.Op})
+	facts.Operation = s.Op
+	return core.Encode(facts)
 }
 
 type merge struct {

@@ -128,9 +128,9 @@ type slow struct {
 	closed chan struct{}
 }
 
-func (s slow) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+func (s slow) Build(ctx context.Context, shape model.Shape, blob []byte) (model.Facts, error) {
 	if err := s.wait(ctx); err != nil {
-		return env.Facts{}, err
+		return model.Facts{}, err
 	}
 	return s.Kernel.Build(ctx, shape, blob)
 }
@@ -178,7 +178,7 @@ func TestADeadlineGivesTheKernelUp(t *testing.T) {
 // deaf is a kernel that works on when its caller has gone.
 type deaf struct{ slow }
 
-func (d deaf) Build(ctx context.Context, shape model.Shape, blob []byte) (env.Facts, error) {
+func (d deaf) Build(ctx context.Context, shape model.Shape, blob []byte) (model.Facts, error) {
 	return d.slow.Build(context.WithoutCancel(ctx), shape, blob)
 }
 

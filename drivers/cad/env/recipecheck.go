@@ -26,7 +26,7 @@ func place(field string, p [3]float64) *Error {
 }
 
 // reach refuses a solid that extends too far. Kernels round boxes outwards.
-func reach(b Bounds) error {
+func reach(b mesh.Box) error {
 	for _, v := range slices.Concat(b.Min[:], b.Max[:]) {
 		if !(math.Abs(v) <= MaxLength+MinLength) {
 			return Refuse(InvalidGeometry, "bounding_box", v, fmt.Sprintf("the solid would reach %g mm", v), fmt.Sprintf("keep it from -%g to %g mm", MaxLength, MaxLength))

@@ -10,12 +10,6 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// solidProperties are how a solid is stored.
-type solidProperties struct {
-	Facts
-	Operation string `json:"operation"` // of the shape: extrude, union …
-}
-
 // making is a solid to be made.
 type making struct {
 	id       string // "" takes a free one; one of consumed is taken over
@@ -99,7 +93,8 @@ func (c *call) define(m making) (model.Entity, model.Change, error) {
 	if err := reach(facts.Bounds); err != nil {
 		return none, change, err
 	}
-	properties, err := core.Encode(solidProperties{facts, shape.Op})
+	facts.Operation = shape.Op
+	properties, err := core.Encode(facts)
 	if err != nil {
 		return none, change, fmt.Errorf("the kernel measured what is no number: %w", err)
 	}

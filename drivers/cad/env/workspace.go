@@ -32,11 +32,9 @@ func (c *call) stateOf(w *model.Workspace) state {
 	return s
 }
 
-// measured is what is stored of a solid's measures.
-func measured(e model.Entity) (f Facts) {
-	if core.DecodeStored(e.Properties, &f) != nil {
-		return Facts{}
-	}
+// measured is what is stored of a solid's measures, as far as it can be read.
+func measured(solid model.Entity) model.Facts {
+	f, _ := model.FactsOf(solid)
 	return f
 }
 

@@ -133,9 +133,9 @@ type build struct {
 }
 
 // Build makes the body of a shape.
-func (k *Kernel) Build(ctx context.Context, s model.Shape, blob []byte) (env.Facts, error) {
+func (k *Kernel) Build(ctx context.Context, s model.Shape, blob []byte) (model.Facts, error) {
 	if _, err := env.DecodeRecipe(s); err != nil {
-		return env.Facts{}, err
+		return model.Facts{}, err
 	}
 	b := build{Hash: s.Hash, Op: s.Op, Params: s.Params, Inputs: s.Inputs, Content: map[string]string{}}
 	if len(b.Params) == 0 {
@@ -144,15 +144,15 @@ func (k *Kernel) Build(ctx context.Context, s model.Shape, blob []byte) (env.Fac
 	if s.Op == "import" {
 		at, err := k.scratch()
 		if err != nil {
-			return env.Facts{}, err
+			return model.Facts{}, err
 		}
 		defer os.RemoveAll(at)
 		if b.Content["content"], b.Tolerance, err = unpack(blob, filepath.Join(at, "body")); err != nil {
-			return env.Facts{}, err
+			return model.Facts{}, err
 		}
 		b.Content["file"] = filepath.Join(at, "body")
 	}
-	var facts env.Facts
+	var facts model.Facts
 	err := k.call(ctx, "build", b, &facts)
 	return facts, err
 }
@@ -166,9 +166,9 @@ func (k *Kernel) Drop(hash string) {
 }
 
 // Measure tells what there is to tell of a body.
-func (k *Kernel) Measure(ctx context.Context, hash string) (env.Facts, env.Inertia, error) {
+func (k *Kernel) Measure(ctx context.Context, hash string) (model.Facts, env.Inertia, error) {
 	var m struct {
-		Facts   env.Facts   `json:"facts"`
+		Facts   model.Facts `json:"facts"`
 		Inertia env.Inertia `json:"inertia"`
 	}
 	err := k.call(ctx, "measure", map[string]string{"hash": hash}, &m)

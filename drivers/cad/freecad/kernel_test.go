@@ -35,7 +35,7 @@ func shape(t testing.TB, r env.Recipe, inputs ...model.Shape) model.Shape {
 	return expect.Of(env.NewShape(r, "", hashes...))(t)
 }
 
-func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (model.Shape, env.Facts) {
+func build(t testing.TB, k env.Kernel, r env.Recipe, inputs ...model.Shape) (model.Shape, model.Facts) {
 	t.Helper()
 	s := shape(t, r, inputs...)
 	f, err := k.Build(t.Context(), s, nil)
@@ -212,7 +212,7 @@ func rounded(x, y, z, r float64) float64 {
 }
 
 func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
-	var facts []env.Facts
+	var facts []model.Facts
 	for _, busy := range []bool{false, true} {
 		k := open(t)
 		b, _ := build(t, k, block)

@@ -28,7 +28,8 @@ type Mesh struct {
 
 // Box is an axis-parallel box.
 type Box struct {
-	Min, Max [3]float64
+	Min [3]float64 `json:"min"`
+	Max [3]float64 `json:"max"`
 }
 
 // Meets says whether two boxes share a point.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"swarmdeck/engine/cad/mesh"
 	"swarmdeck/engine/core"
 )
 
@@ -150,35 +151,18 @@ const leastOverlap = 1e-6
 type solidBounds struct {
 	Entity
 
-	min, max [3]float64
-	known    bool
+	box   mesh.Box
+	known bool
 }
 
 func boundsOf(e Entity) *solidBounds {
-	var p struct {
-		Box *struct {
-			Min [3]float64 `json:"min"`
-			Max [3]float64 `json:"max"`
-		} `json:"bounding_box"`
-	}
-	b := &solidBounds{Entity: e}
-	if core.DecodeStored(e.Properties, &p) == nil && p.Box != nil {
-		b.min, b.max, b.known = p.Box.Min, p.Box.Max, true
-	}
-	return b
+	f, _ := FactsOf(e)
+	return &solidBounds{e, f.Bounds, f.Bounds != mesh.Box{}}
 }
 
 // meets reports boxes that share room; one that is not known may be anywhere.
 func (b *solidBounds) meets(o *solidBounds) bool {
-	if !b.known || !o.known {
-		return true
-	}
-	for i := range 3 {
-		if b.max[i] <= o.min[i] || o.max[i] <= b.min[i] {
-			return false
-		}
-	}
-	return true
+	return !b.known || !o.known || b.box.Shared(o.box) > 0
 }
 
 // space finds the solids of a target near another, by their extent in x.
@@ -197,9 +181,9 @@ func (s *space) fill(list []*solidBounds) {
 			s.anywhere = append(s.anywhere, b)
 		}
 	}
-	slices.SortStableFunc(s.sorted, func(a, b *solidBounds) int { return cmp.Compare(a.min[0], b.min[0]) })
+	slices.SortStableFunc(s.sorted, func(a, b *solidBounds) int { return cmp.Compare(a.box.Min[0], b.box.Min[0]) })
 	for i, b := range s.sorted {
-		far := b.max[0]
+		far := b.box.Max[0]
 		if i > 0 {
 			far = max(far, s.reach[i-1])
 		}
@@ -213,8 +197,8 @@ func (s *space) near(b *solidBounds) (list []*solidBounds) {
 		return slices.Concat(s.anywhere, s.sorted)
 	}
 	list = slices.Clone(s.anywhere)
-	end := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].min[0] >= b.max[0] })
-	for i := end - 1; i >= 0 && s.reach[i] > b.min[0]; i-- {
+	end := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i].box.Min[0] >= b.box.Max[0] })
+	for i := end - 1; i >= 0 && s.reach[i] > b.box.Min[0]; i-- {
 		if s.sorted[i].meets(b) {
 			list = append(list, s.sorted[i])
 		}

@@ -30,7 +30,7 @@ type Solid struct {
 type seen struct {
 	seq   int // of the workspace
 	scene *solid.Scene
-	facts map[string]solid.Facts
+	facts map[string]model.Facts
 	more  int
 }
 
@@ -108,7 +108,7 @@ func readSolids(ctx context.Context, of CAD, tenant, space, one string, seq int)
 	if err != nil {
 		return seen{}, err
 	}
-	got := seen{seq: seq, scene: solid.OfSurfaces(surfaces), facts: map[string]solid.Facts{}, more: more}
+	got := seen{seq: seq, scene: solid.OfSurfaces(surfaces), facts: map[string]model.Facts{}, more: more}
 	for page := 1; ; page++ {
 		found, err := of.Entities(ctx, tenant, space, core.Filter{Kind: string(model.Solid), Page: page, Size: core.MaxPageSize})
 		if err != nil {
@@ -116,7 +116,7 @@ func readSolids(ctx context.Context, of CAD, tenant, space, one string, seq int)
 		}
 		for _, e := range found.Items {
 			if slices.ContainsFunc(surfaces, func(s cad.Surface) bool { return s.EntityID == e.ID }) {
-				if got.facts[e.ID], err = solid.ReadFacts(e.Properties); err != nil {
+				if got.facts[e.ID], err = model.FactsOf(e); err != nil {
 					return seen{}, err
 				}
 			}

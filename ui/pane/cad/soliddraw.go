@@ -3,14 +3,14 @@ package cad
 import (
 	"fmt"
 
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/ui/pane"
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/solid"
 )
 
-// density is what masses are told for, in g/cm³: that of water, so that a mass
-// in grams is the volume in cm³.
-const density = 1
+// grams is the mass of a solid as dense as water, which is its volume in cm³.
+func grams(f model.Facts) string { return solid.Number(f.Volume / 1000) }
 
 // The measures stand beside the picture from this width on, else below it.
 const (
@@ -76,8 +76,8 @@ func (p *Solid) lines(c *screen.Canvas, r screen.Rect, of *seen) {
 	first := max(0, min(p.look.Part-1, len(parts)-(r.H-1)))
 	for i := first; i < len(parts) && i-first < r.H-1; i++ {
 		f := of.facts[parts[i].Name]
-		text := fmt.Sprintf("%c %s  %s  %s mm3  %s g  %d faces  tol %s  ", solid.Sign(i+1), parts[i].Name, solid.Extent(f.Size()), solid.Number(f.Volume),
-			solid.Number(f.Mass(density)), f.Topology.Faces, solid.Short(f.Tolerance))
+		text := fmt.Sprintf("%c %s  %s  %s mm3  %s g  %d faces  tol %s  ", solid.Sign(i+1), parts[i].Name, solid.Extent(f.Bounds.Size()), solid.Number(f.Volume),
+			grams(f), f.Topology.Faces, solid.Short(f.Tolerance))
 		valid := "valid"
 		if !f.Valid() {
 			valid = f.Validity()
@@ -91,7 +91,7 @@ func (p *Solid) lines(c *screen.Canvas, r screen.Rect, of *seen) {
 	}
 }
 
-func validRole(f solid.Facts) screen.Role {
+func validRole(f model.Facts) screen.Role {
 	if f.Valid() {
 		return screen.Good
 	}
@@ -124,9 +124,9 @@ func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env, of *seen) 
 		}
 		c.TextIn(r.X, y, r.W, role, fmt.Sprintf("%c %s", solid.Sign(at+1), parts[at].Name))
 		y++
-		put("size", solid.Extent(f.Size()), screen.Text)
+		put("size", solid.Extent(f.Bounds.Size()), screen.Text)
 		put("volume", solid.Number(f.Volume)+" mm3", screen.Text)
-		put("mass", solid.Number(f.Mass(density))+" g at 1 g/cm3", screen.Text)
+		put("mass", grams(f)+" g at 1 g/cm3", screen.Text)
 		put("surface", solid.Number(f.Area)+" mm2", screen.Text)
 		put("faces", fmt.Sprintf("%d, %d edges", f.Topology.Faces, f.Topology.Edges), screen.Text)
 		put("tolerance", tolerance(f), screen.Text)
@@ -138,7 +138,7 @@ func (p *Solid) column(c *screen.Canvas, r screen.Rect, env pane.Env, of *seen) 
 	}
 }
 
-func tolerance(f solid.Facts) string {
+func tolerance(f model.Facts) string {
 	if f.Tolerance == 0 {
 		return "exact"
 	}

@@ -179,10 +179,10 @@ func entities(g *wholeWorkspace) (rows []pane.Row) {
 		e := &g.bodies.Items[i]
 		row := entityLine(e)
 		row.Role, row.Item = screen.Accent, pane.PictureOf(g.WorkspaceID, e.ID)
-		if f, err := solid.ReadFacts(e.Properties); err != nil {
+		if f, err := model.FactsOf(*e); err != nil {
 			row.Note, row.Role = " "+err.Error(), screen.Bad
 		} else {
-			row.Note = fmt.Sprintf(" %s, %s mm3, %s", solid.Extent(f.Size()), solid.Number(f.Volume), f.Validity())
+			row.Note = fmt.Sprintf(" %s, %s mm3, %s", solid.Extent(f.Bounds.Size()), solid.Number(f.Volume), f.Validity())
 		}
 		rows = append(rows, row)
 	}
