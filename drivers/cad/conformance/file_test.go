@@ -42,12 +42,12 @@ func TestFilesOfFacets(t *testing.T) {
 	onEach(t, func(r *rig) {
 		plate, pin := r.holed()
 		for _, more := range []obj{{}, {"ascii": true}} {
-			m := expect.Of(format.ReadSTL(bytes.NewReader(r.export("both.stl", more))))(r)
+			m := expect.Of(format.ReadSTL(r.export("both.stl", more)))(r)
 			r.near("volume of the STL", m.Properties().Volume, plate+pin, 2e-3*(plate+pin))
 		}
 		fine, coarse := r.export("fine.stl", obj{"tessellation_quality": "high_quality"}), r.export("coarse.stl", obj{"tessellation_quality": "preview"})
 		expect.True(r, (!r.about.Exact || len(fine) > len(coarse)) && len(fine) >= len(coarse), "fine %d bytes, coarse %d", len(fine), len(coarse))
-		parts, err := format.ReadJSON(bytes.NewReader(r.export("both.json", nil)))
+		parts, err := format.ReadJSON(r.export("both.json", nil))
 		expect.Must(r, err == nil && len(parts) == 2 && parts[0].Name == "plate" && parts[1].Name == "pin", "JSON: %d parts, %v", len(parts), err)
 		z := r.export("both.3mf", nil)
 		archive := expect.Of(zip.NewReader(bytes.NewReader(z), int64(len(z))))(r)

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,13 +22,9 @@ func (k *Kernel) Build(ctx context.Context, shape model.Shape, blob []byte) (mod
 	if err != nil {
 		return model.Facts{}, err
 	}
-	var inputs []*kernel.Solid
-	for _, hash := range shape.Inputs {
-		s, err := k.body(hash)
-		if err != nil {
-			return model.Facts{}, err
-		}
-		inputs = append(inputs, s)
+	inputs, err := k.built(shape.Inputs...)
+	if err != nil {
+		return model.Facts{}, err
 	}
 	s, err := k.make(ctx, recipe, inputs, blob)
 	if err != nil {
@@ -100,7 +95,7 @@ func (k *Kernel) make(ctx context.Context, recipe env.Recipe, in []*kernel.Solid
 
 // imported makes a body of what Import wrote.
 func (k *Kernel) imported(ctx context.Context, blob []byte) (*kernel.Solid, error) {
-	parts, err := format.ReadJSON(bytes.NewReader(blob))
+	parts, err := format.ReadJSON(blob)
 	if err != nil || len(parts) != 1 {
 		return nil, env.Refuse(env.UnsupportedByKernel, "format", nil, "this solid was imported by another kernel",
 			"start the environment with --kernel "+env.OCCT)

@@ -70,10 +70,7 @@ type Kernel struct {
 	bodies  map[string]*kernel.Solid
 }
 
-var (
-	_ env.Kernel    = (*Kernel)(nil)
-	_ env.Distancer = (*Kernel)(nil)
-)
+var _ env.Kernel = (*Kernel)(nil)
 
 // About tells what the kernel is and can do.
 func (k *Kernel) About() env.About {
@@ -102,12 +99,17 @@ func (k *Kernel) Close() error {
 	return k.k.Close(context.Background())
 }
 
-// body finds what was built.
-func (k *Kernel) body(hash string) (*kernel.Solid, error) {
-	if s := k.bodies[hash]; s != nil {
-		return s, nil
+// built finds bodies.
+func (k *Kernel) built(hashes ...string) ([]*kernel.Solid, error) {
+	var all []*kernel.Solid
+	for _, hash := range hashes {
+		s := k.bodies[hash]
+		if s == nil {
+			return nil, fmt.Errorf("embedded kernel: body %.12s was not built", hash)
+		}
+		all = append(all, s)
 	}
-	return nil, fmt.Errorf("embedded kernel: body %.12s was not built", hash)
+	return all, nil
 }
 
 // refused sorts the errors of the geometry: what parameters caused is told as
@@ -130,19 +132,26 @@ func (k *Kernel) refused(err error, code env.Code) error {
 
 // Measure tells what there is to tell of a body.
 func (k *Kernel) Measure(ctx context.Context, hash string) (model.Facts, env.Inertia, error) {
-	s, err := k.body(hash)
+	all, err := k.built(hash)
 	if err != nil {
 		return model.Facts{}, env.Inertia{}, err
 	}
-	return k.measure(ctx, s)
+	return k.measure(ctx, all[0])
 }
 
 // Mesh is the surface as it was built, with the tolerance that it was built to:
 // what is made of facets can't choose others.
-func (k *Kernel) Mesh(ctx context.Context, hash string, _ float64) (*mesh.Mesh, float64, error) {
-	s, err := k.body(hash)
+func (k *Kernel) Mesh(ctx context.Context, hashes []string, _, _ float64) (_ *mesh.Mesh, tolerance float64, err error) {
+	all, err := k.built(hashes...)
 	if err != nil {
 		return nil, 0, err
+	}
+	s := all[0]
+	if len(all) > 1 {
+		if s, err = k.k.Boolean(ctx, kernel.Union, all...); err != nil {
+			return nil, 0, k.refused(err, env.TopologyError)
+		}
+		defer func() { err = errors.Join(err, s.Free(ctx)) }()
 	}
 	m, err := s.Mesh(ctx)
 	return m, s.Tolerance(), k.refused(err, env.TopologyError)
@@ -150,15 +159,11 @@ func (k *Kernel) Mesh(ctx context.Context, hash string, _ float64) (*mesh.Mesh, 
 
 // Overlap is what two bodies share.
 func (k *Kernel) Overlap(ctx context.Context, a, b string) (*env.Overlap, error) {
-	one, err := k.body(a)
+	all, err := k.built(a, b)
 	if err != nil {
 		return nil, err
 	}
-	other, err := k.body(b)
-	if err != nil {
-		return nil, err
-	}
-	o, err := k.k.Interference(ctx, one, other)
+	o, err := k.k.Interference(ctx, all[0], all[1])
 	if err != nil || o == nil {
 		return nil, k.refused(err, env.TopologyError)
 	}
@@ -168,15 +173,11 @@ func (k *Kernel) Overlap(ctx context.Context, a, b string) (*env.Overlap, error)
 // Distance is the smallest gap between two bodies in mm, 0 when they touch or
 // overlap; env.MaxLength for those that are farther apart.
 func (k *Kernel) Distance(ctx context.Context, a, b string) (float64, error) {
-	one, err := k.body(a)
+	all, err := k.built(a, b)
 	if err != nil {
 		return 0, err
 	}
-	other, err := k.body(b)
-	if err != nil {
-		return 0, err
-	}
-	d, err := one.Distance(ctx, other, env.MaxLength)
+	d, err := all[0].Distance(ctx, all[1], env.MaxLength)
 	return d, k.refused(err, env.TopologyError)
 }
 

@@ -91,14 +91,16 @@ func (c *call) exportFile(p exportFile) (any, error) {
 	}
 	c.stage.at(10, "writing "+format)
 	err = c.env.bench.made(c.ctx, in(c.ws), hashes, func(ctx context.Context, k Kernel) error {
-		return k.Export(ctx, &content, parts, ExportOptions{
-			Format: format, Schema: p.Schema, Text: p.Text, View: p.View, Deflection: quality[0], Angle: quality[1],
-		})
+		o := ExportOptions{Format: format, Schema: p.Schema, Text: p.Text, View: p.View, Deflection: quality[0], Angle: quality[1]}
+		if slices.Contains(faceted, format) {
+			return exportMeshes(ctx, k, &content, parts, o)
+		}
+		return k.Export(ctx, &content, parts, o)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if c.env.bench.about.Exact && slices.Contains([]string{"STL", "3MF", "OBJ", "PLY", "JSON"}, format) {
+	if c.env.bench.about.Exact && format != "SVG" && slices.Contains(faceted, format) {
 		tolerance = quality[0]
 	}
 	if err := c.ctx.Err(); err != nil {

@@ -10,7 +10,6 @@ import (
 // Limits of files.
 const (
 	maxWritten = 256 << 20 // bytes
-	maxRead    = 128 << 20
 	// maxJournalled bounds what the solids of a file take in a journal's entry,
 	// which is one line of 10 MiB at most when it is told.
 	maxJournalled = 7 << 20

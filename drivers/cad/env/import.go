@@ -1,14 +1,15 @@
 package env
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
+	"swarmdeck/drivers/cad/format"
 	"swarmdeck/engine/cad/model"
 )
 
@@ -24,8 +25,8 @@ func (c *call) importFile(p importFile) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	format := formatOf(p.Format, name)
-	if err := c.fits(format, c.env.bench.about.Imports); err != nil {
+	kind := formatOf(p.Format, name)
+	if err := c.fits(kind, c.env.bench.about.Imports); err != nil {
 		return nil, err
 	}
 	content, err := c.content(name)
@@ -33,9 +34,13 @@ func (c *call) importFile(p importFile) (any, error) {
 		return nil, err
 	}
 	var found []Imported
-	c.stage.at(10, "reading "+format)
+	c.stage.at(10, "reading "+kind)
 	err = c.env.bench.use(c.ctx, func(ctx context.Context, k Kernel) (err error) {
-		found, err = k.Import(ctx, bytes.NewReader(content), format)
+		if slices.Contains(faceted, kind) {
+			found, err = importMeshes(content, kind)
+		} else {
+			found, err = k.Import(ctx, content, kind)
+		}
 		return err
 	})
 	if err != nil {
@@ -60,7 +65,7 @@ func (c *call) importFile(p importFile) (any, error) {
 	for i, solid := range found {
 		c.stage.at(20+80*float64(i)/float64(len(found)), "building")
 		blob := model.NewBlob(solid.Blob)
-		_, change, err := c.define(making{id: ids[i], recipe: &Import{Format: format, Index: i}, blob: &blob})
+		_, change, err := c.define(making{id: ids[i], recipe: &Import{Format: kind, Index: i}, blob: &blob})
 		if err != nil {
 			return nil, Refused(err, ImportFailed)
 		}
@@ -81,7 +86,7 @@ func (c *call) importFile(p importFile) (any, error) {
 		one["name"] = found[i].Name
 		solids = append(solids, one)
 	}
-	out := map[string]any{"file_path": name, "format": format, "entity_ids": idsOf(all.Put), "solids": solids, "workspace_id": c.ws.Record().ID}
+	out := map[string]any{"file_path": name, "format": kind, "entity_ids": idsOf(all.Put), "solids": solids, "workspace_id": c.ws.Record().ID}
 	if len(all.Put) == 1 {
 		out["entity_id"] = all.Put[0].ID
 	}
@@ -115,8 +120,8 @@ func (c *call) content(name string) ([]byte, error) {
 	switch {
 	case !info.Mode().IsRegular():
 		return nil, Invalid("file_path", name, "the path of a file, not of a directory or device")
-	case info.Size() > maxRead:
-		return nil, Refuse(ImportFailed, "file_path", name, fmt.Sprintf("%s has %d bytes", name, info.Size()), fmt.Sprintf("give a file of at most %d MB", maxRead>>20))
+	case info.Size() > format.MaxBytes:
+		return nil, Refuse(ImportFailed, "file_path", name, fmt.Sprintf("%s has %d bytes", name, info.Size()), fmt.Sprintf("give a file of at most %d MB", format.MaxBytes>>20))
 	}
 	f, err := root.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {

@@ -32,17 +32,20 @@ type Kernel interface {
 	Drop(hash string)
 	// Measure tells the facts of a body again, and its inertia.
 	Measure(ctx context.Context, hash string) (model.Facts, Inertia, error)
-	// Mesh is the surface; deflection in mm is how far facets may stay from it
-	// where the kernel can choose, 0 leaves it to the kernel. The answer's second value is what was
-	// kept.
-	Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error)
+	// Mesh is the surface around bodies; where the kernel can choose, facets stay
+	// within a deflection in mm and turn by an angle in radians at most, 0 leaves the
+	// angle to the kernel. The answer's second value is the deflection that was kept.
+	Mesh(ctx context.Context, hashes []string, deflection, angle float64) (*mesh.Mesh, float64, error)
 	// Overlap is what two bodies share; nil when they are apart or touch
 	// (requirement 6.4: touching is not overlapping).
 	Overlap(ctx context.Context, a, b string) (*Overlap, error)
-	// Export writes named bodies as one file.
+	// Distance is the gap between two bodies in mm, 0 when they touch or overlap.
+	Distance(ctx context.Context, a, b string) (float64, error)
+	// Export writes named bodies as one file of whole faces: in a format that
+	// About lists beside those of facets.
 	Export(ctx context.Context, w io.Writer, parts []Part, o ExportOptions) error
-	// Import reads a file into content for shapes of op "import", one per solid.
-	Import(ctx context.Context, r io.Reader, format string) ([]Imported, error)
+	// Import reads such a file into content for shapes of op "import", one per solid.
+	Import(ctx context.Context, content []byte, format string) ([]Imported, error)
 	// Close ends the kernel.
 	Close() error
 }
@@ -82,15 +85,12 @@ type ExportOptions struct {
 	Schema     string  // of STEP: AP214
 	Text       bool    // of STL: ascii
 	View       string  // of SVG: top, front, right, isometric
-	Deflection float64 // mm; 0 leaves it to the kernel
-	Angle      float64 // radians; 0 leaves it to the kernel
+	Deflection float64 // mm
+	Angle      float64 // radians
 }
 
 // Imported is one solid read from a file.
 type Imported struct {
 	Name string
-	Op   string // always import
 	Blob []byte // what Build starts from
-	// Tolerance is what the file declares, in mm.
-	Tolerance float64
 }

@@ -174,12 +174,6 @@ func (c *call) interference(p some) (any, error) {
 	}, nil
 }
 
-// Distancer is a Kernel that also finds the gap between two bodies in mm, 0
-// when they touch or overlap.
-type Distancer interface {
-	Distance(ctx context.Context, a, b string) (float64, error)
-}
-
 type measureDistance struct {
 	EntityIDs []string `json:"entity_ids" need:"" is:"two solids, or two places"`
 }
@@ -213,11 +207,7 @@ func (c *call) measureDistance(p measureDistance) (any, error) {
 	}
 	var d float64
 	err := c.env.bench.made(c.ctx, in(c.ws), []string{solids[0].Shape, solids[1].Shape}, func(ctx context.Context, k Kernel) (err error) {
-		able, ok := k.(Distancer)
-		if !ok {
-			return Unsupported("method", c.method, c.env.bench.about.Name, other(c.env.bench.about.Name))
-		}
-		d, err = able.Distance(ctx, solids[0].Shape, solids[1].Shape)
+		d, err = k.Distance(ctx, solids[0].Shape, solids[1].Shape)
 		return err
 	})
 	if err != nil {

@@ -2,41 +2,57 @@ package env
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"io"
+	"slices"
 
 	"swarmdeck/drivers/cad/format"
+	"swarmdeck/engine/core"
 )
 
-// WriteMeshes writes parts in a format that every kernel shares, because it is
-// made of facets: STL, 3MF, SVG or JSON.
-func WriteMeshes(w io.Writer, parts []format.Part, o ExportOptions) error {
-	var err error
-	switch o.Format {
-	case "STL":
-		write := format.WriteSTL
-		if o.Text {
-			write = format.WriteTextSTL
-		}
-		err = write(w, parts)
-	case "3MF":
-		err = format.Write3MF(w, parts)
-	case "SVG":
-		view := format.View(o.View)
-		if view == "" {
-			view = format.Isometric
-		}
-		err = format.WriteSVG(w, parts, view)
-	case "JSON":
-		err = format.WriteJSON(w, parts)
-	default:
-		return Refuse(UnsupportedFormat, "format", o.Format, "format "+o.Format+" is not made of facets", "give STL, 3MF, SVG or JSON")
+// faceted are the formats of facets, which are the same for every kernel.
+var faceted = []string{"STL", "3MF", "SVG", "JSON"}
+
+// exportMeshes writes bodies in a format of facets. STL, which can't keep parts
+// apart, gets what they are together.
+func exportMeshes(ctx context.Context, k Kernel, w io.Writer, parts []Part, o ExportOptions) error {
+	each := slices.Chunk(parts, 1)
+	if o.Format == "STL" {
+		each = slices.Chunk(parts, len(parts))
 	}
-	return Refused(err, InvalidParameter)
+	var all []format.Part
+	for some := range each {
+		hashes := core.Map(some, func(p Part) string { return p.Hash })
+		m, tolerance, err := k.Mesh(ctx, hashes, o.Deflection, o.Angle)
+		if err != nil {
+			return err
+		}
+		if o.Format == "JSON" && k.About().Exact {
+			m.Faces = nil // its readers take faces for flat
+		}
+		all = append(all, format.Part{Name: together(some), Mesh: m, Tolerance: tolerance})
+	}
+	return Refused(writeMeshes(w, all, o), InvalidParameter)
 }
 
-// Together names the solid that parts are as one: all names, as far as a file
+func writeMeshes(w io.Writer, parts []format.Part, o ExportOptions) error {
+	switch {
+	case o.Format == "STL" && o.Text:
+		return format.WriteTextSTL(w, parts)
+	case o.Format == "STL":
+		return format.WriteSTL(w, parts)
+	case o.Format == "3MF":
+		return format.Write3MF(w, parts)
+	case o.Format == "SVG":
+		return format.WriteSVG(w, parts, format.View(cmp.Or(o.View, string(format.Isometric))))
+	}
+	return format.WriteJSON(w, parts)
+}
+
+// together names the solid that parts are as one: all names, as far as a file
 // has room for them.
-func Together(parts []Part) string {
+func together(parts []Part) string {
 	name := parts[0].Name
 	for _, p := range parts[1:] {
 		if len(name)+1+len(p.Name) > 100 {
@@ -47,20 +63,17 @@ func Together(parts []Part) string {
 	return name
 }
 
-// ReadMeshes reads the solids of a file of facets, STL or JSON. What it answers
+// importMeshes reads the solids of a file of facets, STL or JSON. What it answers
 // is JSON of one part each, which every kernel builds from.
-func ReadMeshes(r io.Reader, kind string) ([]Imported, error) {
+func importMeshes(content []byte, kind string) ([]Imported, error) {
 	var parts []format.Part
 	var err error
-	switch kind {
-	case "STL":
+	if kind == "STL" {
 		one := format.Part{Name: "solid"}
-		one.Mesh, err = format.ReadSTL(r)
+		one.Mesh, err = format.ReadSTL(content)
 		parts = []format.Part{one}
-	case "JSON":
-		parts, err = format.ReadJSON(r)
-	default:
-		return nil, Refuse(UnsupportedFormat, "format", kind, "format "+kind+" is not made of facets", "give STL or JSON")
+	} else {
+		parts, err = format.ReadJSON(content)
 	}
 	if err != nil {
 		return nil, Refuse(ImportFailed, "file_path", nil, err.Error(), "give a file of closed surfaces as "+kind)
@@ -71,7 +84,7 @@ func ReadMeshes(r io.Reader, kind string) ([]Imported, error) {
 		if err := format.WriteJSON(&blob, []format.Part{p}); err != nil {
 			return nil, Refused(err, ImportFailed)
 		}
-		out = append(out, Imported{Name: p.Name, Op: "import", Blob: blob.Bytes(), Tolerance: p.Tolerance})
+		out = append(out, Imported{Name: p.Name, Blob: blob.Bytes()})
 	}
 	return out, nil
 }

@@ -46,7 +46,7 @@ func (c *call) viewMesh(p viewMesh) (any, error) {
 		var m *mesh.Mesh
 		var kept float64
 		err := c.env.bench.made(c.ctx, in(c.ws), []string{e.Shape}, func(ctx context.Context, k Kernel) (err error) {
-			m, kept, err = k.Mesh(ctx, e.Shape, deflection)
+			m, kept, err = k.Mesh(ctx, []string{e.Shape}, deflection, 0)
 			return err
 		})
 		if err != nil {

@@ -4,13 +4,12 @@
 // A part is a closed surface of flat facets. Every file says how far they are
 // from the true shape, as far as its format has a place for it; no writer makes
 // curves up. Writers check each part and write nothing when one is no solid;
-// they leave out dates, so the same parts give the same bytes. Readers bound
-// what they read, trust no count in a file, and answer closed surfaces only.
+// they leave out dates, so the same parts give the same bytes. Readers trust no
+// count in a file, and answer closed surfaces only.
 package format
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -22,7 +21,7 @@ import (
 // Limits of one file.
 const (
 	MaxParts = 1000
-	MaxBytes = 128 << 20 // read
+	MaxBytes = 128 << 20 // which whoever reads files sees to
 )
 
 // Part is one solid of a file.
@@ -76,15 +75,3 @@ func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // short is a number of single precision in the fewest digits.
 func short(v float64) string { return strconv.FormatFloat(v, 'g', -1, 32) }
-
-// read takes a whole file of at most MaxBytes.
-func read(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the file: %w", err)
-	}
-	if len(data) > MaxBytes {
-		return nil, core.Invalid("file", "more than its limit", fmt.Sprintf("at most %d bytes", MaxBytes))
-	}
-	return data, nil
-}

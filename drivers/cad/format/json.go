@@ -104,11 +104,7 @@ func WriteJSON(w io.Writer, parts []Part) error {
 
 // ReadJSON reads what WriteJSON wrote; an unknown field, another unit or a part
 // that is no solid is refused.
-func ReadJSON(r io.Reader) ([]Part, error) {
-	data, err := read(r)
-	if err != nil {
-		return nil, err
-	}
+func ReadJSON(data []byte) ([]Part, error) {
 	var doc document
 	if err := core.Decode(data, &doc); err != nil {
 		return nil, fmt.Errorf("JSON: %w", err)

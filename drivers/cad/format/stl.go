@@ -87,11 +87,8 @@ func single(v [3]float64) string { return short(v[0]) + " " + short(v[1]) + " " 
 
 // ReadSTL reads a binary or a text STL in millimetres. Equal corners become
 // one vertex; what is not a closed surface is refused.
-func ReadSTL(r io.Reader) (*mesh.Mesh, error) {
-	data, err := read(r)
-	if err != nil {
-		return nil, err
-	}
+func ReadSTL(data []byte) (*mesh.Mesh, error) {
+	var err error
 	w := welder{number: map[[3]float32]uint32{}}
 	switch {
 	case len(data) >= stlHeader+4 && uint64(len(data)) == stlHeader+4+stlFacet*uint64(binary.LittleEndian.Uint32(data[stlHeader:])):

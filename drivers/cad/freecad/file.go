@@ -20,45 +20,15 @@ import (
 // schemas of STEP that OpenCASCADE writes; the first is the default.
 var schemas = [...]string{"AP214", "AP203", "AP242"}
 
-// Export writes named bodies as one file.
+// Export writes named bodies as one file: STEP, IGES or BREP.
 func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o env.ExportOptions) error {
-	switch o.Format {
-	case "STEP", "IGES", "BREP":
-		return k.exportExact(ctx, w, parts, o)
-	case "STL", "3MF", "SVG", "JSON":
-	default:
-		return env.Unsupported("format", o.Format, env.OCCT, "")
-	}
-	if o.Format == "STL" && len(parts) > 1 { // which can't keep parts apart: what they are together
-		hashes := core.Map(parts, func(p env.Part) string { return p.Hash })
-		m, deflection, err := k.facets(ctx, hashes, o.Deflection, o.Angle)
-		if err != nil {
-			return err
-		}
-		return env.WriteMeshes(w, []format.Part{{Name: env.Together(parts), Mesh: m, Tolerance: deflection}}, o)
-	}
-	var all []format.Part
-	for _, p := range parts {
-		m, deflection, err := k.facets(ctx, []string{p.Hash}, o.Deflection, o.Angle)
-		if err != nil {
-			return err
-		}
-		if o.Format == "JSON" {
-			m.Faces = nil // its readers take faces for flat
-		}
-		all = append(all, format.Part{Name: p.Name, Mesh: m, Tolerance: deflection})
-	}
-	return env.WriteMeshes(w, all, o)
-}
-
-func (k *Kernel) exportExact(ctx context.Context, w io.Writer, parts []env.Part, o env.ExportOptions) error {
 	if o.Schema == "" {
 		o.Schema = schemas[0]
 	}
 	if o.Format == "STEP" && o.Schema != schemas[0] && o.Schema != schemas[1] && o.Schema != schemas[2] {
 		return env.Refuse(env.UnsupportedFormat, "schema", o.Schema, fmt.Sprintf("schema %s is not written", o.Schema), "give "+strings.Join(schemas[:], ", "))
 	}
-	if len(parts) == 0 || len(parts) > format.MaxParts {
+	if len(parts) > format.MaxParts {
 		return env.Invalid("entity_ids", len(parts), fmt.Sprintf("1 to %d solids", format.MaxParts))
 	}
 	at, err := k.scratch()
@@ -86,25 +56,18 @@ func (k *Kernel) exportExact(ctx context.Context, w io.Writer, parts []env.Part,
 	return nil
 }
 
-// Import reads a file into one solid each.
-func (k *Kernel) Import(ctx context.Context, r io.Reader, kind string) ([]env.Imported, error) {
-	switch kind {
-	case "STL", "JSON":
-		return env.ReadMeshes(r, kind)
-	case "STEP", "IGES", "BREP":
-	default:
-		return nil, env.Unsupported("format", kind, env.OCCT, "")
-	}
+// Import reads a file into one solid each: STEP, IGES or BREP.
+func (k *Kernel) Import(ctx context.Context, content []byte, kind string) ([]env.Imported, error) {
 	at, err := k.scratch()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(at)
 	path := filepath.Join(at, "file."+strings.ToLower(kind))
-	tolerance, err := store(path, r)
-	if err != nil {
-		return nil, err
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return nil, fmt.Errorf("store the file: %w", err)
 	}
+	tolerance := declaredIn(content)
 	var found struct {
 		Solids []struct {
 			Name string `json:"name"`
@@ -124,7 +87,7 @@ func (k *Kernel) Import(ctx context.Context, r io.Reader, kind string) ([]env.Im
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, env.Imported{Name: s.Name, Op: "import", Blob: blob, Tolerance: tolerance})
+		out = append(out, env.Imported{Name: s.Name, Blob: blob})
 	}
 	return out, nil
 }
@@ -133,31 +96,17 @@ func (k *Kernel) Import(ctx context.Context, r io.Reader, kind string) ([]env.Im
 // surface.
 var declared = core.Pattern(`chord tolerance ([0-9.eE+-]{1,30}) mm`)
 
-// store puts a file where the worker reads it, and answers the tolerance that
-// its head declares.
-func store(path string, r io.Reader) (tolerance float64, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
-	if err != nil {
-		return 0, fmt.Errorf("store the file: %w", err)
+// declaredIn is the tolerance that the head of a file declares, 0 where it does not.
+func declaredIn(content []byte) float64 {
+	found := declared().FindSubmatch(content[:min(len(content), 4096)])
+	if found == nil {
+		return 0
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	head := &bytes.Buffer{}
-	_, err = io.CopyN(head, r, 4096)
-	if err == nil || errors.Is(err, io.EOF) {
-		_, err = io.Copy(f, io.LimitReader(io.MultiReader(bytes.NewReader(head.Bytes()), r), format.MaxBytes+1))
+	v, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil || !(v >= 0 && v <= 10) {
+		return 0
 	}
-	if err != nil {
-		return 0, fmt.Errorf("store the file: %w", err)
-	}
-	if info, err := f.Stat(); err != nil || info.Size() > format.MaxBytes {
-		return 0, env.Refuse(env.ImportFailed, "file_path", nil, "the file is too long", fmt.Sprintf("give at most %d bytes", format.MaxBytes))
-	}
-	if found := declared().FindSubmatch(head.Bytes()); found != nil {
-		if v, err := strconv.ParseFloat(string(found[1]), 64); err == nil && v >= 0 && v <= 10 {
-			tolerance = v
-		}
-	}
-	return tolerance, nil
+	return v
 }
 
 // An imported solid is kept as OpenCASCADE's own text, packed, after a line with
@@ -191,7 +140,7 @@ func unpack(blob []byte, path string) (content string, tolerance float64, err er
 		}
 	} else {
 		var parts []format.Part
-		if parts, err = format.ReadJSON(bytes.NewReader(blob)); err == nil && len(parts) == 1 {
+		if parts, err = format.ReadJSON(blob); err == nil && len(parts) == 1 {
 			content, tolerance, err = "mesh", parts[0].Tolerance, writeMesh(path, parts[0].Mesh)
 		}
 	}

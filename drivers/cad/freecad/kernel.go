@@ -37,10 +37,7 @@ type Kernel struct {
 	lost  error // why nothing can be asked any more
 }
 
-var (
-	_ env.Kernel    = (*Kernel)(nil)
-	_ env.Distancer = (*Kernel)(nil)
-)
+var _ env.Kernel = (*Kernel)(nil)
 
 // Open starts a worker. Its error wraps ErrNotFound when there is no FreeCAD.
 func Open(ctx context.Context, o Options) (env.Kernel, error) {

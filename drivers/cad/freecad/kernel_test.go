@@ -221,7 +221,7 @@ func TestABodyDoesNotDependOnWhatElseWasMade(t *testing.T) {
 		if busy {
 			build(t, k, &env.Chamfer{Distance: 3}, holed)
 			build(t, k, &env.Fillet{Radius: 3}, holed)
-			_, _, err := k.Mesh(t.Context(), holed.Hash, 0)
+			_, _, err := k.Mesh(t.Context(), []string{holed.Hash}, 0.1, 0)
 			expect.No(t, err)
 			expect.Of(k.Overlap(t.Context(), holed.Hash, c.Hash))(t)
 		}
@@ -311,7 +311,7 @@ func TestDistancesBetweenBodies(t *testing.T) {
 		"in a cave":  {hollow, shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 5}), 3},
 		"other side": {shapeOf(t, k, &env.Sphere{Center: [3]float64{50, 40, 10}, Radius: 1.5}), b, 0},
 	} {
-		gap := expect.Of(k.(env.Distancer).Distance(t.Context(), s.a.Hash, s.b.Hash))(t)
+		gap := expect.Of(k.Distance(t.Context(), s.a.Hash, s.b.Hash))(t)
 		near(t, name, gap, s.gap, 1e-6)
 	}
 }
@@ -322,7 +322,7 @@ func TestMeshesAreClosedAndWithinTheDeflection(t *testing.T) {
 	ball, f := build(t, k, &env.Sphere{Center: far, Radius: 10})
 	var before float64 = math.Inf(1)
 	for _, deflection := range []float64{1, 0.1, 0.01} {
-		m, kept, err := k.Mesh(t.Context(), ball.Hash, deflection)
+		m, kept, err := k.Mesh(t.Context(), []string{ball.Hash}, deflection, 0)
 		expect.No(t, err)
 		if err := m.Check(); err != nil || kept != deflection || len(m.Faces) != len(m.Triangles) {
 			t.Errorf("deflection %g: kept %g, %d face numbers of %d triangles, %v", deflection, kept, len(m.Faces), len(m.Triangles), err)
@@ -332,6 +332,4 @@ func TestMeshesAreClosedAndWithinTheDeflection(t *testing.T) {
 			"deflection %g: the mesh lacks %g mm³, after %g", deflection, missing, before)
 		before = missing
 	}
-	_, _, err := k.Mesh(t.Context(), ball.Hash, 1e-9)
-	refused(t, err, env.InvalidParameter, "deflection")
 }

@@ -2,6 +2,7 @@ package freecad
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -12,39 +13,20 @@ import (
 	"swarmdeck/engine/cad/mesh"
 )
 
-// What curves are cut to where the caller leaves it to the kernel.
-const (
-	defaultDeflection = 0.1 // mm
-	defaultAngle      = 0.5 // radians
-)
+// defaultAngle is what facets turn by at most, in radians, where the caller leaves it
+// to the kernel.
+const defaultAngle = 0.5
 
-// Mesh cuts the surface of a body into facets within the deflection. Faces
+// Mesh cuts the surface around bodies into facets within the deflection. Faces
 // number the true faces, curved ones too.
-func (k *Kernel) Mesh(ctx context.Context, hash string, deflection float64) (*mesh.Mesh, float64, error) {
-	return k.facets(ctx, []string{hash}, deflection, 0)
-}
-
-// facets are the surface around bodies.
-func (k *Kernel) facets(ctx context.Context, hashes []string, deflection, angle float64) (*mesh.Mesh, float64, error) {
-	if deflection == 0 {
-		deflection = defaultDeflection
-	}
-	if angle == 0 {
-		angle = defaultAngle
-	}
-	switch {
-	case !(deflection >= 1e-4 && deflection <= 100):
-		return nil, 0, env.Invalid("deflection", deflection, "0.0001 to 100 mm")
-	case !(angle >= 0.01 && angle <= 3):
-		return nil, 0, env.Invalid("angular_deflection", angle, "0.01 to 3 radians")
-	}
+func (k *Kernel) Mesh(ctx context.Context, hashes []string, deflection, angle float64) (*mesh.Mesh, float64, error) {
 	at, err := k.scratch()
 	if err != nil {
 		return nil, 0, err
 	}
 	defer os.RemoveAll(at)
 	path := filepath.Join(at, "mesh")
-	if err := k.call(ctx, "mesh", map[string]any{"hashes": hashes, "linear": deflection, "angular": angle, "file": path}, nil); err != nil {
+	if err := k.call(ctx, "mesh", map[string]any{"hashes": hashes, "linear": deflection, "angular": cmp.Or(angle, defaultAngle), "file": path}, nil); err != nil {
 		return nil, 0, err
 	}
 	m, err := readMesh(path)
