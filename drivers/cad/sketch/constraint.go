@@ -11,30 +11,51 @@ import (
 // Type is what a constraint demands.
 type Type string
 
-// The types of constraints, with the entities that each takes.
+// The types of constraints.
 const (
-	Fixed         Type = "fixed"         // any entity: stays where it is
-	Coincident    Type = "coincident"    // point and point, line, circle or arc
-	Concentric    Type = "concentric"    // two circles or arcs
-	Horizontal    Type = "horizontal"    // a line, or two points
-	Vertical      Type = "vertical"      // a line, or two points
-	Parallel      Type = "parallel"      // two lines
-	Perpendicular Type = "perpendicular" // two lines
-	Angle         Type = "angle"         // two lines: between their directions, 0 to π
-	Tangent       Type = "tangent"       // line and circle or arc, or two of these
-	Distance      Type = "distance"      // a line's length; point and point or line; two lines
-	Radius        Type = "radius"        // a circle or an arc
-	Equal         Type = "equal"         // two lines' lengths, or two radii
-	Midpoint      Type = "midpoint"      // a point and a line
-	Symmetric     Type = "symmetric"     // two points about a line
+	Fixed         Type = "fixed" // it stays where it is
+	Coincident    Type = "coincident"
+	Concentric    Type = "concentric"
+	Horizontal    Type = "horizontal"
+	Vertical      Type = "vertical"
+	Parallel      Type = "parallel"
+	Perpendicular Type = "perpendicular"
+	Angle         Type = "angle" // between directions, 0 to π
+	Tangent       Type = "tangent"
+	Distance      Type = "distance" // of a line: its length
+	Radius        Type = "radius"
+	Equal         Type = "equal" // lengths, or radii
+	Midpoint      Type = "midpoint"
+	Symmetric     Type = "symmetric" // about the line
 )
 
+// types are all of them in order, with the entities that each takes.
+var types = []struct {
+	Type
+	takes string
+}{
+	{Fixed, "any one"},
+	{Coincident, "a point and a point, line, circle or arc"},
+	{Concentric, "two circles or arcs"},
+	{Horizontal, "a line or two points"},
+	{Vertical, "a line or two points"},
+	{Parallel, "two lines"},
+	{Perpendicular, "two lines"},
+	{Angle, "two lines"},
+	{Tangent, "a line and a circle or arc, or two circles or arcs"},
+	{Distance, "a line, two points, a point and a line, or two lines"},
+	{Radius, "a circle or arc"},
+	{Equal, "two lines, or two circles or arcs"},
+	{Midpoint, "a point and a line"},
+	{Symmetric, "two points and a line"},
+}
+
 // Types lists all of them.
-func Types() []Type {
-	return []Type{
-		Fixed, Coincident, Concentric, Horizontal, Vertical, Parallel, Perpendicular,
-		Angle, Tangent, Distance, Radius, Equal, Midpoint, Symmetric,
+func Types() (all []Type) {
+	for _, t := range types {
+		all = append(all, t.Type)
 	}
+	return all
 }
 
 // dimensioned types take a value.

@@ -143,36 +143,10 @@ func (s *Sketch) equations(c Constraint) ([]equation, error) {
 	}
 	b := &builder{sketch: s, owner: c.ID}
 	if !b.build(c, shape, all) {
-		return nil, core.Invalid("entity_ids", fmt.Sprint(c.Entities), "the entities that "+string(c.Type)+" takes: "+c.Type.takes())
+		takes := types[slices.Index(Types(), c.Type)].takes
+		return nil, core.Invalid("entity_ids", fmt.Sprint(c.Entities), "the entities that "+string(c.Type)+" takes: "+takes)
 	}
 	return b.out, nil
-}
-
-// takes says which entities a constraint is for.
-func (t Type) takes() string {
-	switch t {
-	case Fixed:
-		return "any one"
-	case Coincident:
-		return "a point and a point, line, circle or arc"
-	case Concentric:
-		return "two circles or arcs"
-	case Radius:
-		return "a circle or arc"
-	case Horizontal, Vertical:
-		return "a line or two points"
-	case Parallel, Perpendicular, Angle:
-		return "two lines"
-	case Tangent:
-		return "a line and a circle or arc, or two circles or arcs"
-	case Distance:
-		return "a line, two points, a point and a line, or two lines"
-	case Equal:
-		return "two lines, or two circles or arcs"
-	case Midpoint:
-		return "a point and a line"
-	}
-	return "two points and a line"
 }
 
 // direction of the line from point i to the next.

@@ -147,7 +147,6 @@ func (s *Sketch) entity(id string) (entity, error) {
 
 // Geometry is where an entity lies now.
 type Geometry struct {
-	Kind   Kind
 	Points [][2]float64 // itself; both ends; the centre; centre, start, end
 	Radius float64      // of circles and arcs
 }
@@ -158,7 +157,7 @@ func (s *Sketch) At(id string) (Geometry, error) {
 	if err != nil {
 		return Geometry{}, err
 	}
-	g := Geometry{Kind: e.kind}
+	var g Geometry
 	for _, p := range e.points {
 		g.Points = append(g.Points, [2]float64{s.values[p], s.values[p+1]})
 	}

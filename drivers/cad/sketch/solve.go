@@ -21,8 +21,7 @@ type Report struct {
 	Redundant []string
 	// Conflicts names the constraints that cannot hold together; empty when
 	// solved.
-	Conflicts  []string
-	Iterations int
+	Conflicts []string
 }
 
 // enough is the sum of squared residuals, in units of the sketch's size, at
@@ -37,11 +36,11 @@ func (s *Sketch) Solve(ctx context.Context) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	values, iterations, err := sys.minimise(ctx, s.values)
+	values, err := sys.minimise(ctx, s.values)
 	if err != nil {
 		return Report{}, fmt.Errorf("solve the sketch: %w", err)
 	}
-	out := Report{Iterations: iterations, Solved: s.holds(sys, values)}
+	out := Report{Solved: s.holds(sys, values)}
 	if !out.Solved {
 		out.DegreesOfFreedom = sys.n - len(sys.equations) + len(sys.dependence(s.values))
 		out.Conflicts, err = s.conflicts(ctx, sys, values)
@@ -163,7 +162,7 @@ func (s *Sketch) conflicts(ctx context.Context, sys *system, best []float64) ([]
 		if err != nil {
 			return nil, err
 		}
-		values, _, err := sys.minimise(ctx, s.values)
+		values, err := sys.minimise(ctx, s.values)
 		if err != nil {
 			return nil, fmt.Errorf("narrow down the conflict: %w", err)
 		}

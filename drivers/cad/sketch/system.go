@@ -52,24 +52,26 @@ func (s *system) cost(values []float64) float64 {
 	return sum
 }
 
+// mostSteps bounds how long the least cost is looked for.
+const mostSteps = 200
+
 // minimise finds the values near the given ones of the least cost
 // (Levenberg-Marquardt). Values at which all hold are the answer at once, and
 // take no more than to look at each equation.
-func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int, error) {
+func (s *system) minimise(ctx context.Context, start []float64) ([]float64, error) {
 	x := slices.Clone(start)
 	cost, damping := s.cost(x), 1e-3
 	if cost <= enough {
-		return x, 0, nil
+		return x, nil
 	}
 	w := s.workspace()
 	next := make([]float64, len(x))
-	const most = 200
-	for i := range most {
+	for range mostSteps {
 		if err := ctx.Err(); err != nil {
-			return nil, i, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if cost <= enough {
-			return x, i, nil
+			return x, nil
 		}
 		least := 1e-12
 		if w.normal(x) {
@@ -91,10 +93,10 @@ func (s *system) minimise(ctx context.Context, start []float64) ([]float64, int,
 			damping *= 8
 		}
 		if !improved {
-			return x, i + 1, nil
+			return x, nil
 		}
 	}
-	return x, most, nil
+	return x, nil
 }
 
 // workspace is the room that minimise computes in.
