@@ -3,10 +3,10 @@ package cad
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
+	"swarmdeck/engine/cad/model"
 	"swarmdeck/engine/core"
 )
 
@@ -113,17 +113,6 @@ func (x *execution) change(ctx context.Context, id string, reply func(any) Reply
 	})
 }
 
-var notInID = core.Pattern(`[^A-Za-z0-9_.-]+`)
-
-// idOf makes the id of a workspace out of its name, as the environment does.
-func idOf(name string) string {
-	id := notInID().ReplaceAllString(name, "_")
-	if id != "" && strings.IndexByte("0123456789.-", id[0]) >= 0 {
-		id = "_" + id
-	}
-	return id[:min(len(id), 40)]
-}
-
 // create makes a workspace: a copy of a base, which is main unless the
 // parameters name another; "" begins empty. The parameters are those of the
 // environment.
@@ -140,7 +129,7 @@ func (x *execution) create(ctx context.Context, reply func(any) Reply) (Done, er
 	if p.Name == "" {
 		return Done{}, invalid("workspace_name", nil, "workspace_name: is missing; it names the new workspace")
 	}
-	w := CreateWorkspace{WorkspaceID: cmp.Or(p.WorkspaceID, idOf(p.Name)), Name: p.Name, Base: Main, AgentID: x.m.id}
+	w := CreateWorkspace{WorkspaceID: cmp.Or(p.WorkspaceID, model.WorkspaceIDOf(p.Name)), Name: p.Name, Base: Main, AgentID: x.m.id}
 	if p.Base != nil {
 		w.Base = *p.Base
 	}

@@ -22,7 +22,7 @@ func (c *call) entity(field, id string) (model.Entity, error) {
 		}
 	}
 	suggestion := "entity.list lists what there is"
-	if near := nearestOf(id, ids); near != "" {
+	if near := nearest(id, ids); near != "" {
 		suggestion = "did you mean " + near + "? " + suggestion
 	}
 	return model.Entity{}, Refuse(EntityNotFound, field, id, fmt.Sprintf("workspace %s has no entity %v", c.ws.Record().ID, shown(id)), suggestion)

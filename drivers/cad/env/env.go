@@ -120,18 +120,18 @@ func (e *Env) workspace(field, id string) (*model.Workspace, error) {
 		return w, nil
 	}
 	suggestion := "create it first"
-	if near := nearestOf(id, e.order); near != "" {
+	if near := nearest(id, e.order); near != "" {
 		suggestion = "did you mean " + near + "?"
 	}
 	return nil, Refuse(EntityNotFound, field, id, fmt.Sprintf("workspace %v: not found", shown(id)), suggestion)
 }
 
-// nearestOf is nearest for a list that may be empty.
-func nearestOf(name string, names []string) string {
-	if len(names) == 0 {
-		return ""
+// room refuses one workspace more than there may be.
+func (e *Env) room(id string) error {
+	if e.workspaces[id] == nil && len(e.workspaces) >= MaxWorkspaces {
+		return Refuse(InsufficientMemory, "workspace_id", id, fmt.Sprintf("there are %d workspaces already", MaxWorkspaces), "unload those that are done")
 	}
-	return nearest(name, names)
+	return nil
 }
 
 // refusal maps an error of any layer to what a client is told.

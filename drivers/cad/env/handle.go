@@ -48,7 +48,7 @@ func (c *conn) handle(ctx context.Context, r request) []byte {
 // unknown refuses a method that there is not.
 func (e *Env) unknown(name string) *Error {
 	suggestion := "system.hello lists the methods"
-	if near := nearestOf(name, e.methodNames()); near != "" {
+	if near := nearest(name, e.methodNames()); near != "" {
 		suggestion = "did you mean " + near + "? " + suggestion
 	}
 	switch name {

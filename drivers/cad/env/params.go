@@ -190,7 +190,7 @@ func bounded(v reflect.Value) bool {
 // nearest is the name that a mistyped one most likely meant, "" when none is
 // near.
 func nearest(name string, names []string) string {
-	if len(name) > 64 {
+	if len(name) > 64 || len(names) == 0 {
 		return ""
 	}
 	best := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })

@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -46,27 +47,19 @@ type createWorkspace struct {
 	Base *string `json:"base_workspace_id"`
 }
 
-var notID = core.Pattern(`[^A-Za-z0-9_.-]+`)
-
 func (c *call) createWorkspace(p createWorkspace) (any, error) {
 	if p.Name == "" || len(p.Name) > 200 || !core.Printable(p.Name) {
 		return nil, Invalid("workspace_name", p.Name, "1 to 200 printable bytes")
 	}
-	if p.ID == "" {
-		p.ID = notID().ReplaceAllString(p.Name, "_")
-		if p.ID[0] >= '0' && p.ID[0] <= '9' || p.ID[0] == '.' || p.ID[0] == '-' {
-			p.ID = "_" + p.ID
-		}
-		p.ID = p.ID[:min(len(p.ID), 40)]
-	}
+	p.ID = cmp.Or(p.ID, model.WorkspaceIDOf(p.Name))
 	if err := model.CheckWorkspaceID(p.ID); err != nil {
 		return nil, err
 	}
 	if c.env.workspaces[p.ID] != nil {
 		return nil, Refuse(WorkspaceConflict, "workspace_id", p.ID, fmt.Sprintf("workspace %s exists", p.ID), "give another workspace_id")
 	}
-	if len(c.env.workspaces) >= MaxWorkspaces {
-		return nil, Refuse(InsufficientMemory, "workspace_id", p.ID, fmt.Sprintf("there are %d workspaces already", MaxWorkspaces), "unload those that are done")
+	if err := c.env.room(p.ID); err != nil {
+		return nil, err
 	}
 	record := model.Record{ID: p.ID, Name: p.Name, AgentID: c.AgentID, CreatedAt: c.env.now()}
 	base := model.Main
@@ -172,8 +165,8 @@ func (c *call) load(p loadWorkspace) (any, error) {
 	w := c.env.workspaces[p.ID]
 	switch {
 	case len(entries) > 0 && p.From == 1:
-		if w == nil && len(c.env.workspaces) >= MaxWorkspaces {
-			return nil, Refuse(InsufficientMemory, "workspace_id", p.ID, fmt.Sprintf("there are %d workspaces already", MaxWorkspaces), "unload those that are done")
+		if err := c.env.room(p.ID); err != nil {
+			return nil, err
 		}
 		fresh, err := model.Load(entries)
 		if err != nil {

@@ -202,6 +202,17 @@ func CheckWorkspaceID(id string) error {
 	return nil
 }
 
+var notInID = core.Pattern(`[^A-Za-z0-9_.-]+`)
+
+// WorkspaceIDOf makes the id of a workspace out of a name that is not empty.
+func WorkspaceIDOf(name string) string {
+	id := notInID().ReplaceAllString(name, "_")
+	if strings.IndexByte("0123456789.-", id[0]) >= 0 {
+		id = "_" + id
+	}
+	return id[:min(len(id), MaxWorkspace)]
+}
+
 func part(ref string) string {
 	for _, p := range parts {
 		if strings.HasSuffix(ref, p) {
