@@ -92,13 +92,12 @@ type Reply struct {
 
 // Fault is an operation that the CAD environment refused: nothing has changed.
 type Fault struct {
-	Code        int    // of JSON-RPC, such as -32001
-	Name        string // ENTITY_NOT_FOUND
-	Message     string
-	Field       string
-	Value       core.Raw
-	Suggestion  string
-	Recoverable bool
+	Code       int    // of JSON-RPC, such as -32001
+	Name       string // ENTITY_NOT_FOUND
+	Message    string
+	Field      string
+	Value      core.Raw
+	Suggestion string
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("%s: %s", f.Name, f.Message) }

@@ -73,7 +73,7 @@ func (x *execution) permit(ctx context.Context) error {
 	case !reply.Approved:
 		return &OpError{
 			Class: OperationFailed, Message: x.method.Name + ": denied: " + cmp.Or(reply.Reason, reply.Decision.ReasonCode),
-			Denied: true, Abort: reply.Abort, DecisionID: reply.Decision.DecisionID,
+			Denied: true, DecisionID: reply.Decision.DecisionID,
 		}
 	}
 	x.decision, x.decisionID = reply.Decision.Audit(), reply.Decision.DecisionID

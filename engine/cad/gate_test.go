@@ -79,7 +79,7 @@ func TestADeniedOperationChangesNothingAndSaysWhy(t *testing.T) {
 	expect.No(t, w.answer(w.question().ApprovalID, judge.Answer{Reason: "not yet"}))
 	err := <-over
 	var f *cad.OpError
-	expect.True(t, errors.As(err, &f) && f.Denied && !f.Abort && f.DecisionID != "" && strings.Contains(f.Message, "not yet") && code(err) == core.Denied,
+	expect.True(t, errors.As(err, &f) && f.Denied && f.DecisionID != "" && strings.Contains(f.Message, "not yet") && code(err) == core.Denied,
 		"%v", err)
 	a := w.now("ann")
 	expect.True(t, a.Status == cad.Idle && a.ErrorCount == 1 && a.Waiting == "" && w.pool.of("workspace.merge") == 0, "%+v", a)

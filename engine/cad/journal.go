@@ -215,23 +215,17 @@ func journalFrom(tx store.Tx, workspace string, seq int) ([]model.Entry, error) 
 // how large they are.
 func (k *kept) fill(tx store.Tx) (size int, err error) {
 	for _, hash := range k.ShapeHashes {
-		s, there, err := shapes.Get(tx, record.Key(hash))
+		s, err := part(tx, shapes, "shape", hash)
 		if err != nil {
 			return 0, err
-		}
-		if !there {
-			return 0, core.Errorf(core.Internal, "shape %s is missing", hash)
 		}
 		k.Shapes = append(k.Shapes, s)
 		size += len(s.Params)
 	}
 	for _, hash := range k.BlobHashes {
-		data, there, err := blobs.Get(tx, record.Key(hash))
+		data, err := part(tx, blobs, "file", hash)
 		if err != nil {
 			return 0, err
-		}
-		if !there {
-			return 0, core.Errorf(core.Internal, "file %s is missing", hash)
 		}
 		k.Blobs = append(k.Blobs, model.Blob{Hash: hash, Data: data})
 		size += len(data)
@@ -239,16 +233,13 @@ func (k *kept) fill(tx store.Tx) (size int, err error) {
 	return size, nil
 }
 
-// Shape is the recipe of a solid.
-func (c *modelling) Shape(ctx context.Context, tenant, hash string) (s model.Shape, err error) {
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		there := false
-		if s, there, err = shapes.Get(tx, record.Key(hash)); err == nil && !there {
-			err = core.Missing("shape", hash)
-		}
-		return err
-	})
-	return s, err
+// part reads what an entry names by its hash.
+func part[V any](tx store.Tx, rows record.Rows[V], what, hash string) (V, error) {
+	v, there, err := rows.Get(tx, record.Key(hash))
+	if err == nil && !there {
+		err = core.Errorf(core.Internal, "%s %s is missing", what, hash)
+	}
+	return v, err
 }
 
 // Journal is the journal of a workspace from an entry on, whole: with shapes

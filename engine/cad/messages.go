@@ -98,7 +98,6 @@ func (c *roster) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 	}
 	for _, id := range receivers {
 		tx.Add(countInbox(id), 1)
-		tx.Add(countUnread(id), 1)
 		at := record.Text(id).Seq(carried.Seq)
 		if err := errors.Join(inbox.Put(tx, at, ""), unread.Put(tx, at, struct{}{})); err != nil {
 			return AgentMessage{}, err
@@ -108,9 +107,8 @@ func (c *roster) SendIn(tx *audit.Tx, m SendMessage) (AgentMessage, error) {
 	return sent, nil
 }
 
-// countInbox and countUnread name the counters of an agent's messages.
-func countInbox(agent string) string  { return "cad.inbox." + agent }
-func countUnread(agent string) string { return "cad.unread." + agent }
+// countInbox names the counter of an agent's messages.
+func countInbox(agent string) string { return "cad.inbox." + agent }
 
 // carry hands a message to the bus. What answers a request closes it there; a
 // second answer, or one that comes too late for the bus, is an event.
@@ -164,8 +162,8 @@ func answered(tx store.Tx, m *SendMessage) (AgentMessage, error) {
 
 // Messages lists what an agent was sent, newest first (controller operation
 // get_messages). Status is read or unread, Kind a type of message, Agent a
-// sender; a page that only a status narrows, or nothing, has its total from
-// counters. Marking them read is ReadMessages' business.
+// sender; a page that nothing narrows has its total from a counter. Marking them
+// read is ReadMessages' business.
 func (c *roster) Messages(ctx context.Context, tenant, agent string, f core.Filter) (core.Page[AgentMessage], error) {
 	f, err := f.Check()
 	err = cmp.Or(err, oneOf("status", f.Status, []string{"read", "unread"}), oneOf("kind", f.Kind, MessageTypes()))
@@ -275,7 +273,6 @@ func (c *roster) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, erro
 		if err := errors.Join(inbox.Put(tx, key, string(at)), unread.Delete(tx, key)); err != nil {
 			return nil, err
 		}
-		tx.Add(countUnread(agent), -1)
 	}
 	for _, m := range fresh {
 		if m.ToAgentID != ToAll {
@@ -288,16 +285,4 @@ func (c *roster) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, erro
 	tx.Changed("cad.message", agent)
 	_, err = tx.Record(audit.Entry{Type: "cad.messages.read", Subject: "cad.inbox", ID: agent, Detail: map[string]any{"messages": ids}})
 	return fresh, err
-}
-
-// Unread is how many messages an agent has not read, by their counter.
-func (c *roster) Unread(ctx context.Context, tenant, agent string) (n int, err error) {
-	if _, err := c.member(ctx, reader(tenant), agent); err != nil {
-		return 0, err
-	}
-	err = c.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		n = int(tx.Counter(countUnread(agent)))
-		return nil
-	})
-	return n, err
 }

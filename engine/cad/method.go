@@ -1,6 +1,7 @@
 package cad
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -215,7 +216,6 @@ type OpError struct {
 	Value      core.Raw
 	Suggestion string
 	Denied     bool // by a rule or a person
-	Abort      bool // with Denied: the task is to end
 	Retryable  bool // the same may succeed later
 	DecisionID string
 }
@@ -255,19 +255,13 @@ func (e *OpError) coreCode() core.Code {
 	if e.Denied || e.Class == RoleViolation {
 		return core.Denied
 	}
-	switch e.Code {
-	case codeEntityNotFound, codeFileNotFound:
-		return core.NotFound
-	case codeWorkspaceConflict, codeConstraintConflict, codeCircularDependency:
-		return core.Conflict
-	}
 	switch e.Class {
 	case SubprocessError, TimedOut:
 		return core.Unavailable
 	case UnknownError:
 		return core.Internal
 	}
-	return core.InvalidInput
+	return cmp.Or(faults[e.Code].core, core.InvalidInput)
 }
 
 // Numbers of the CAD environment's errors (requirement 6.3).
@@ -286,25 +280,27 @@ const (
 	codeTimeout            = -32012
 )
 
-func classOf(code int) ErrorCode {
-	switch code {
-	case codeInvalidParameter, codeInvalidGeometry, codeInvalidCommand:
-		return InvalidParameters
-	case codeEntityNotFound:
-		return EntityNotFound
-	case codeConstraintConflict, codeInvalidConstraint, codeCircularDependency:
-		return ConstraintError
-	case codeWorkspaceConflict:
-		return WorkspaceError
-	case codeTimeout:
-		return TimedOut
-	}
-	return OperationFailed
+// faults are what the numbers stand for, where it is more than an operation that
+// failed by its input.
+var faults = map[int]struct {
+	class ErrorCode
+	core  core.Code
+}{
+	codeInvalidParameter:   {class: InvalidParameters},
+	codeInvalidGeometry:    {class: InvalidParameters},
+	codeInvalidCommand:     {class: InvalidParameters},
+	codeEntityNotFound:     {EntityNotFound, core.NotFound},
+	codeFileNotFound:       {OperationFailed, core.NotFound},
+	codeConstraintConflict: {ConstraintError, core.Conflict},
+	codeCircularDependency: {ConstraintError, core.Conflict},
+	codeInvalidConstraint:  {class: ConstraintError},
+	codeWorkspaceConflict:  {WorkspaceError, core.Conflict},
+	codeTimeout:            {class: TimedOut},
 }
 
 func failure(f *Fault) *OpError {
 	return &OpError{
-		Class: classOf(f.Code), Code: f.Code, Name: f.Name, Message: f.Message, Field: f.Field, Value: f.Value,
+		Class: cmp.Or(faults[f.Code].class, OperationFailed), Code: f.Code, Name: f.Name, Message: f.Message, Field: f.Field, Value: f.Value,
 		Suggestion: f.Suggestion, Retryable: f.Code == codeTimeout || f.Code == codeOutOfMemory,
 	}
 }

@@ -25,7 +25,7 @@ import (
 // work. What was answered is in the journal and nothing else is; what was not
 // says so and can be tried again.
 func TestWorkersKilledAtAnyInstantLeaveAllOrNothing(t *testing.T) {
-	p := rig(t, "real", func(o *Options) { o.Processors = 2 })
+	p := rig(t, "real", func(o *Options) { o.Max = 2 })
 	e := engineOn(t, p)
 	crew := []string{"ann", "ben", "cat"}
 	for _, id := range crew {

@@ -71,7 +71,7 @@ func rectangle(t testing.TB, e *engine.Engine, agent string, x, width, height fl
 }
 
 func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
-	p := rig(t, "real", func(o *Options) { o.Processors = 2 })
+	p := rig(t, "real", func(o *Options) { o.Max = 2 })
 	e := engineOn(t, p)
 	agent(t, e, "ann", "modeler")
 	agent(t, e, "ben", "modeler")
@@ -110,7 +110,7 @@ func TestTheEngineModelsAndMergesOnWorkers(t *testing.T) {
 func BenchmarkEngine(b *testing.B) {
 	for _, agents := range []int{1, 10} {
 		b.Run(fmt.Sprint(agents), func(b *testing.B) {
-			e := engineOn(b, rig(b, "real", func(o *Options) { o.Processors = 2 }))
+			e := engineOn(b, rig(b, "real", func(o *Options) { o.Max = 2 }))
 			for i := range agents {
 				agent(b, e, fmt.Sprintf("a%d", i), "designer")
 				execute(b, e, fmt.Sprintf("a%d", i), "entity.create_point", `{"x":0,"y":0}`)

@@ -192,11 +192,10 @@ func (w *worker) failure(method string, err error) error {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	var data struct {
-		Name        string   `json:"error_type"`
-		Field       string   `json:"field"`
-		Value       core.Raw `json:"provided_value"`
-		Suggestion  string   `json:"suggestion"`
-		Recoverable bool     `json:"recoverable"`
+		Name       string   `json:"error_type"`
+		Field      string   `json:"field"`
+		Value      core.Raw `json:"provided_value"`
+		Suggestion string   `json:"suggestion"`
 	}
 	if len(refused.Data) > 0 {
 		_ = jsonrpc.Decode(refused.Data, &data)
@@ -207,7 +206,7 @@ func (w *worker) failure(method string, err error) error {
 	}
 	return &cad.Fault{
 		Code: refused.Code, Name: data.Name, Message: refused.Message, Field: data.Field,
-		Value: data.Value, Suggestion: data.Suggestion, Recoverable: data.Recoverable,
+		Value: data.Value, Suggestion: data.Suggestion,
 	}
 }
 

@@ -143,7 +143,7 @@ func fake(kernel string) {
 func rig(t testing.TB, role string, change ...func(*Options)) *Pool {
 	t.Helper()
 	o := Options{
-		Supervisor: drivertest.Cells(t, cell.Options{}), Command: []string{os.Args[0]}, Dir: t.TempDir(), Processors: 4, Grace: time.Second, Start: 2 * time.Minute,
+		Supervisor: drivertest.Cells(t, cell.Options{}), Command: []string{os.Args[0]}, Dir: t.TempDir(), Max: 4, Grace: time.Second, Start: 2 * time.Minute,
 		Env:     map[string]string{"GORACE": "atexit_sleep_ms=0", roleVariable: role},
 		Kernels: []Kernel{{Name: "embedded", Extra: embedded.ShareCache}, {Name: "occt"}},
 	}

@@ -4,7 +4,7 @@
 // What it promises:
 //   - a process serves one tenant with one kernel, and one lease at a time;
 //   - a workspace goes where it is loaded already, if that process is free;
-//   - no more processes run than there are processors, nor than Resize allows;
+//   - no more processes run than there are processors;
 //   - one that nobody needed for a while is ended, and one that grew too large,
 //     that does not answer, or that spoke nonsense is ended and replaced: all it
 //     knows can be loaded again;
@@ -52,19 +52,16 @@ type Options struct {
 	// given.
 	Kernels []Kernel
 
-	// Max is how many processes may run at once, at most one per processor: more
-	// would only take memory. Processors is what the machine has unless given.
-	Max        int
-	Processors int
-	Idle       time.Duration // before a process that nobody needs is ended; 2 minutes
-	Start      time.Duration // before a process that does not greet is given up; 20 seconds
-	Grace      time.Duration // between asking for the end of a call and killing the process; 2 seconds
-	Held       int           // workspaces that a process keeps; the one not needed the longest is unloaded first; 32
+	Max   int           // processes that may run at once; one per processor: more would only take memory
+	Idle  time.Duration // before a process that nobody needs is ended; 2 minutes
+	Start time.Duration // before a process that does not greet is given up; 20 seconds
+	Grace time.Duration // between asking for the end of a call and killing the process; 2 seconds
+	Held  int           // workspaces that a process keeps; the one not needed the longest is unloaded first; 32
 
 	// Resident is how many bytes of memory a process may hold on to between two
 	// leases: above it, it is replaced, though not before it has served 16 leases,
 	// or what is large by nature would be built again each time; 1 GiB. Limits
-	// bound what it may ask of the system at any time; see DefaultLimits.
+	// bound what it may ask of the system at any time; see usualLimits.
 	Resident uint64
 	Limits   cell.Limits
 }
@@ -72,12 +69,10 @@ type Options struct {
 // leastLeases is how many a process serves before it can be too large.
 const leastLeases = 16
 
-// DefaultLimits keep one operation from taking the machine's memory. A process
+// usualLimits keep one operation from taking the machine's memory. A process
 // that has just begun reserves 1.7 GiB of address space and holds 30 MiB; one
 // with a hundred thousand facets 200 MiB.
-func DefaultLimits() cell.Limits {
-	return cell.Limits{Memory: 8 << 30, Files: 1024, Size: 4 << 30}
-}
+var usualLimits = cell.Limits{Memory: 8 << 30, Files: 1024, Size: 4 << 30}
 
 // Pool implements cad.Pool. It is safe for concurrent use.
 type Pool struct {
@@ -85,7 +80,6 @@ type Pool struct {
 
 	mu      sync.Mutex
 	closed  bool
-	most    int
 	workers []*worker // that run, start or end: all that take a place
 	waiting []*want   // the first to be served first
 	found   map[string]*finding
@@ -98,15 +92,13 @@ var _ cad.Pool = (*Pool)(nil)
 // New makes a pool. It starts nothing before a lease needs it.
 func New(o Options) *Pool {
 	o.Dir = cmp.Or(o.Dir, "/")
-	o.Processors = cmp.Or(o.Processors, runtime.NumCPU())
+	o.Max = cmp.Or(o.Max, runtime.NumCPU())
 	o.Idle = cmp.Or(o.Idle, 2*time.Minute)
 	o.Start = cmp.Or(o.Start, 20*time.Second)
 	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.Held = cmp.Or(o.Held, 32)
 	o.Resident = cmp.Or(o.Resident, 1<<30)
-	if o.Limits == (cell.Limits{}) {
-		o.Limits = DefaultLimits()
-	}
+	o.Limits = cmp.Or(o.Limits, usualLimits)
 	if len(o.Kernels) == 0 {
 		o.Kernels = []Kernel{{Name: "embedded"}}
 	}
@@ -114,25 +106,7 @@ func New(o Options) *Pool {
 	for _, k := range o.Kernels {
 		p.found[k.Name] = &finding{}
 	}
-	p.Resize(o.Max)
 	return p
-}
-
-// Resize changes how many processes may run at once; 0 is one per processor.
-// Those that are too many end when they are free.
-func (p *Pool) Resize(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.most = p.opt.Processors
-	if n > 0 {
-		p.most = min(n, p.opt.Processors)
-	}
-	for _, w := range slices.Clone(p.workers) {
-		if len(p.workers) > p.most && w.state == idle {
-			p.end(w)
-		}
-	}
-	p.serve()
 }
 
 // want is a lease that waits for a place.
@@ -224,7 +198,7 @@ func (p *Pool) serve() {
 // where a free worker of others can make some.
 func (p *Pool) choose(at cad.Site, there os.FileInfo) *worker {
 	var best, other *worker
-	room := len(p.workers) < p.most
+	room := len(p.workers) < p.opt.Max
 	for _, w := range p.workers {
 		if w.state == leaving {
 			room = true // soon, and then all are served again
@@ -248,7 +222,7 @@ func (p *Pool) choose(at cad.Site, there os.FileInfo) *worker {
 	if !room && other != nil {
 		p.end(other) // all are served again when it has ended
 	}
-	if len(p.workers) >= p.most {
+	if len(p.workers) >= p.opt.Max {
 		return nil
 	}
 	w := &worker{
@@ -276,7 +250,7 @@ func (p *Pool) release(w *worker) {
 		return
 	}
 	w.state, w.since = idle, time.Now()
-	if large || w.lost() || p.closed || len(p.workers) > p.most {
+	if large || w.lost() || p.closed {
 		p.end(w)
 	} else {
 		w.clock = time.AfterFunc(p.opt.Idle, func() { p.expire(w) })

@@ -95,7 +95,7 @@ func TestTheLimitsLeaveRoomForWork(t *testing.T) {
 func BenchmarkOperation(b *testing.B) {
 	for _, at := range []int{1, 10} {
 		b.Run(fmt.Sprint(at), func(b *testing.B) {
-			p := rig(b, "real", func(o *Options) { o.Processors = 2 })
+			p := rig(b, "real", func(o *Options) { o.Max = 2 })
 			var all []*journal
 			for i := range at {
 				all = append(all, opened(b, p, fmt.Sprintf("ws%d", i)))
