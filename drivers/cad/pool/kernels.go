@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,8 +12,10 @@ import (
 	"swarmdeck/engine/core"
 )
 
-// finding is what is known of a kernel; Pool.mu guards it.
+// finding is a kernel and what is known of it; Pool.mu guards that.
 type finding struct {
+	Kernel
+
 	looked  time.Time // zero when nobody has
 	why     error     // it can't be used
 	version string
@@ -24,70 +27,63 @@ const (
 )
 
 // Kernels implements cad.Pool. It looks for those that nobody has looked for
-// yet, which can take a moment; Find in the background spares that.
+// yet, which can take a moment.
 func (p *Pool) Kernels() []cad.Kernel {
-	list := make([]cad.Kernel, 0, len(p.opt.Kernels))
-	for _, k := range p.opt.Kernels {
-		p.mu.Lock()
-		known := *p.found[k.Name]
-		p.mu.Unlock()
-		out := cad.Kernel{Name: k.Name, Version: known.version}
-		if known.looked.IsZero() {
-			known.why = p.look(context.Background(), k)
+	return core.Map(p.kernels, func(f *finding) cad.Kernel {
+		why, version := p.look(context.Background(), f, false)
+		out := cad.Kernel{Name: f.Name, Version: version}
+		if why != nil {
+			out.Why = why.Error()
 		}
-		if known.why != nil {
-			out.Why = known.why.Error()
-		}
-		list = append(list, out)
+		return out
+	})
+}
+
+// kernel is the one of a name, nil for none.
+func (p *Pool) kernel(name string) *finding {
+	i := slices.IndexFunc(p.kernels, func(f *finding) bool { return f.Name == name })
+	if i < 0 {
+		return nil
 	}
-	return list
+	return p.kernels[i]
 }
 
 // find reports a kernel that nobody knows or that can't be used.
 func (p *Pool) find(ctx context.Context, name string) error {
-	names := make([]string, 0, len(p.opt.Kernels))
-	for _, k := range p.opt.Kernels {
-		if k.Name != name {
-			names = append(names, k.Name)
-			continue
-		}
-		p.mu.Lock()
-		known := *p.found[name]
-		p.mu.Unlock()
-		if known.looked.IsZero() || known.why != nil && time.Since(known.looked) > findAgain {
-			known.why = p.look(ctx, k)
-		}
-		if err := context.Cause(ctx); err != nil {
-			return fmt.Errorf("look for kernel %s: %w", name, err)
-		}
-		if known.why != nil {
-			return core.Errorf(core.Unavailable, "kernel %s can't be used here: %v", name, known.why).With("field", "kernel")
-		}
-		return nil
+	f := p.kernel(name)
+	if f == nil {
+		names := core.Map(p.kernels, func(f *finding) string { return f.Name })
+		return core.Invalid("kernel", name, strings.Join(names, " or "))
 	}
-	return core.Invalid("kernel", name, strings.Join(names, " or "))
+	why, _ := p.look(ctx, f, true)
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("look for kernel %s: %w", name, err)
+	}
+	if why != nil {
+		return core.Errorf(core.Unavailable, "kernel %s can't be used here: %v", name, why).With("field", "kernel")
+	}
+	return nil
 }
 
-// look looks for a kernel and remembers the answer, unless ctx ended it.
-func (p *Pool) look(ctx context.Context, k Kernel) error {
-	var why error
-	if k.Find != nil {
+// look says why a kernel can't be used, and its version. It looks for one that nobody
+// has looked for yet, or with again that was not there a while ago, and remembers the
+// answer, unless ctx ended it.
+func (p *Pool) look(ctx context.Context, f *finding, again bool) (why error, version string) {
+	p.mu.Lock()
+	known := *f
+	p.mu.Unlock()
+	if !known.looked.IsZero() && !(again && known.why != nil && time.Since(known.looked) > findAgain) {
+		return known.why, known.version
+	}
+	if f.Find != nil {
 		ctx, stop := context.WithTimeoutCause(ctx, findPatience, errors.New("no answer within 45 s"))
 		defer stop()
-		if why = k.Find(ctx); errors.Is(why, context.Canceled) {
-			return why
+		if why = f.Find(ctx); errors.Is(why, context.Canceled) {
+			return why, known.version
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.found[k.Name]
 	f.looked, f.why = time.Now(), why
-	return why
-}
-
-// learn remembers the version that a kernel told of itself.
-func (p *Pool) learn(name, version string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.found[name].version = version
+	return why, f.version
 }

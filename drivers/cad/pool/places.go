@@ -68,12 +68,10 @@ func (p *Pool) spec(w *worker) (cell.Spec, error) {
 		return err != nil
 	})
 	wall.Write = slices.AppendSeq(wall.Write, maps.Keys(w.places))
-	for _, k := range p.opt.Kernels {
-		if k.Name == w.kernel && k.Extra != nil {
-			write, more := k.Extra()
-			wall.Write = append(wall.Write, write...)
-			maps.Copy(env, more)
-		}
+	if k := p.kernel(w.kernel); k.Extra != nil {
+		write, more := k.Extra()
+		wall.Write = append(wall.Write, write...)
+		maps.Copy(env, more)
 	}
 	return cell.Spec{
 		Run: "cad-" + w.tenant, Argv: append(slices.Clone(p.opt.Command), "--kernel", w.kernel),

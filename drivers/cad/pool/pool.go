@@ -82,7 +82,7 @@ type Pool struct {
 	closed  bool
 	workers []*worker // that run, start or end: all that take a place
 	waiting []*want   // the first to be served first
-	found   map[string]*finding
+	kernels []*finding
 	places  map[string]places // by tenant
 	wg      sync.WaitGroup    // lives of workers
 }
@@ -102,11 +102,8 @@ func New(o Options) *Pool {
 	if len(o.Kernels) == 0 {
 		o.Kernels = []Kernel{{Name: "embedded"}}
 	}
-	p := &Pool{opt: o, found: map[string]*finding{}, places: map[string]places{}}
-	for _, k := range o.Kernels {
-		p.found[k.Name] = &finding{}
-	}
-	return p
+	kernels := core.Map(o.Kernels, func(k Kernel) *finding { return &finding{Kernel: k} })
+	return &Pool{opt: o, kernels: kernels, places: map[string]places{}}
 }
 
 // want is a lease that waits for a place.
@@ -117,9 +114,7 @@ type want struct {
 }
 
 func (p *Pool) Lease(ctx context.Context, at cad.Site) (cad.Worker, error) {
-	if at.Kernel == "" {
-		at.Kernel = p.opt.Kernels[0].Name
-	}
+	at.Kernel = cmp.Or(at.Kernel, p.kernels[0].Name)
 	if err := p.find(ctx, at.Kernel); err != nil {
 		return nil, err
 	}

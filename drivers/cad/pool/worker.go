@@ -138,7 +138,9 @@ func (w *worker) greet(ctx context.Context, p *Pool) error {
 	if hello.Data.Kernel != w.kernel {
 		return core.Errorf(core.Unavailable, "CAD worker: asked for kernel %s, it has %q", w.kernel, hello.Data.Kernel)
 	}
-	p.learn(w.kernel, hello.Data.Version)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kernel(w.kernel).version = hello.Data.Version
 	return nil
 }
 
