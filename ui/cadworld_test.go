@@ -104,7 +104,7 @@ func (w fakeCAD) Surfaces(_ context.Context, _, workspace string, ids ...string)
 	w.looks++
 	for _, e := range w.entities[workspace] {
 		if m := w.meshes[workspace+"/"+e.ID]; m != nil && (len(ids) == 0 || ids[0] == e.ID) {
-			all = append(all, cad.Surface{EntityID: e.ID, Mesh: m, Tolerance: 0.01})
+			all = append(all, cad.Surface{EntityID: e.ID, Mesh: m})
 		}
 	}
 	if len(ids) > 0 && len(all) == 0 {

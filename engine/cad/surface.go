@@ -16,9 +16,8 @@ import (
 
 // Surface is how a solid looks.
 type Surface struct {
-	EntityID  string
-	Mesh      *mesh.Mesh
-	Tolerance float64 // mm that the facets may be off
+	EntityID string
+	Mesh     *mesh.Mesh
 }
 
 // Bounds of what is looked at.
@@ -141,11 +140,8 @@ func lookAt(ctx context.Context, worker Worker, e *model.Entity) (Surface, error
 func readSurface(data core.Raw) (Surface, error) {
 	var got struct {
 		Solids []struct {
-			EntityID  string       `json:"entity_id"`
-			Vertices  [][3]float64 `json:"vertices"`
-			Triangles [][3]uint32  `json:"triangles"`
-			Faces     []uint32     `json:"faces"`
-			Tolerance float64      `json:"tolerance"`
+			EntityID string `json:"entity_id"`
+			mesh.Mesh
 		} `json:"solids"`
 	}
 	if err := core.DecodeStored(data, &got); err != nil {
@@ -154,8 +150,7 @@ func readSurface(data core.Raw) (Surface, error) {
 	if len(got.Solids) != 1 {
 		return Surface{}, fmt.Errorf("the CAD environment answered %d surfaces for one", len(got.Solids))
 	}
-	s := got.Solids[0]
-	return Surface{EntityID: s.EntityID, Mesh: &mesh.Mesh{Vertices: s.Vertices, Triangles: s.Triangles, Faces: s.Faces}, Tolerance: s.Tolerance}, nil
+	return Surface{got.Solids[0].EntityID, &got.Solids[0].Mesh}, nil
 }
 
 // facets keeps the surfaces that were looked at last, so that a screen that is

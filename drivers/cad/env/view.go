@@ -21,11 +21,9 @@ type viewMesh struct {
 
 // view is the surface of one solid.
 type view struct {
-	EntityID  string       `json:"entity_id"`
-	Vertices  [][3]float64 `json:"vertices"`
-	Triangles [][3]uint32  `json:"triangles"` // counterclockwise seen from outside
-	Faces     []uint32     `json:"faces"`     // the face of each triangle
-	Tolerance float64      `json:"tolerance"` // mm
+	EntityID string `json:"entity_id"`
+	mesh.Mesh
+	Tolerance float64 `json:"tolerance"` // mm
 }
 
 func (c *call) viewMesh(p viewMesh) (any, error) {
@@ -55,8 +53,7 @@ func (c *call) viewMesh(p viewMesh) (any, error) {
 		if triangles += len(m.Triangles); triangles > maxViewed {
 			return nil, Refuse(OperationInvalid, "entity_ids", len(all), fmt.Sprintf("these solids have more than %d triangles", maxViewed), "name fewer solids, or give a coarser deflection")
 		}
-		one := view{EntityID: e.ID, Vertices: m.Vertices, Triangles: m.Triangles, Faces: m.Faces, Tolerance: kept}
-		list = append(list, one)
+		list = append(list, view{e.ID, *m, kept})
 	}
 	return map[string]any{"solids": list, "triangle_count": triangles, "workspace_id": c.ws.Record().ID}, nil
 }

@@ -19,11 +19,11 @@ const (
 // Mesh is a surface of triangles whose corners run counterclockwise seen from
 // outside.
 type Mesh struct {
-	Vertices  [][3]float64
-	Triangles [][3]uint32
+	Vertices  [][3]float64 `json:"vertices"`
+	Triangles [][3]uint32  `json:"triangles"`
 	// Faces numbers the face of each triangle, which is flat unless the kernel is
 	// exact; empty when unknown.
-	Faces []uint32
+	Faces []uint32 `json:"faces"`
 }
 
 // Box is an axis-parallel box.
