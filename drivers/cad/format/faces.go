@@ -17,32 +17,25 @@ type face struct {
 // faces joins the triangles of a shell to whole flat faces, first by their
 // provenance and then where neighbours are coplanar, and follows the loops
 // around them.
-func faces(f *flats, shell []int) ([]face, error) {
-	owner := make(map[mesh.Edge]int, 3*len(shell))
-	for _, i := range shell {
-		t := f.mesh.Triangles[i]
-		for j, from := range t {
-			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
-		}
-	}
+func faces(g *groups, shell []int) ([]face, error) {
 	for _, planar := range []bool{false, true} {
 		for _, i := range shell {
-			t := f.mesh.Triangles[i]
+			t := g.mesh.Triangles[i]
 			for j, from := range t {
 				back := mesh.Edge{From: t[(j+1)%3], To: from}
-				if n := owner[back]; n > i {
-					f.compare(int32(i), int32(n), back, planar)
+				if n := g.owner[back]; n > i {
+					g.compare(int32(i), int32(n), back, planar)
 				}
 			}
 		}
 	}
-	out, err := (&groups{flats: f, owner: owner}).loops(shell)
+	out, err := g.loops(shell)
 	if err != nil {
 		return nil, err
 	}
-	straighten(f.mesh, out)
+	straighten(g.mesh, out)
 	for i := range out {
-		out[i].outerFirst(f.mesh)
+		out[i].outerFirst(g.mesh)
 	}
 	return out, nil
 }
@@ -52,7 +45,7 @@ func noFaces(format string, args ...any) error {
 	return core.Invalid("entity_ids", fmt.Sprintf(format, args...), "solids of flat faces that meet in edges; another format takes any")
 }
 
-// groups are the faces of a shell with the triangle at each edge.
+// groups are the faces of a surface with the triangle at each edge.
 type groups struct {
 	*flats
 

@@ -17,11 +17,11 @@ type body struct {
 
 // bodies splits a surface into connected shells and gives each void to the
 // smallest body around it.
-func bodies(ctx context.Context, m *mesh.Mesh) ([]body, error) {
+func bodies(ctx context.Context, m *mesh.Mesh, owner map[mesh.Edge]int) ([]body, error) {
 	var out []body
 	var volumes []float64
 	var voids [][]int
-	for _, shell := range shells(m) {
+	for _, shell := range shells(m, owner) {
 		if v := volume(m, shell); v > 0 {
 			out, volumes = append(out, body{outer: shell}), append(volumes, v)
 		} else {
@@ -73,13 +73,7 @@ func around(m *mesh.Mesh, shell []int) mesh.Box {
 }
 
 // shells lists the triangles connected by edges.
-func shells(m *mesh.Mesh) [][]int {
-	owner := make(map[mesh.Edge]int, 3*len(m.Triangles))
-	for i, t := range m.Triangles {
-		for j, from := range t {
-			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
-		}
-	}
+func shells(m *mesh.Mesh, owner map[mesh.Edge]int) [][]int {
 	seen := make([]bool, len(m.Triangles))
 	var out [][]int
 	for start := range m.Triangles {

@@ -50,12 +50,13 @@ type stepSolid struct{ shells [][]face }
 // stepSolids finds the faces of every body and checks that each edge is used
 // exactly once in each direction.
 func stepSolids(ctx context.Context, m *mesh.Mesh) ([]stepSolid, error) {
-	found, err := bodies(ctx, m)
+	owner := m.Owners()
+	found, err := bodies(ctx, m, owner)
 	if err != nil {
 		return nil, err
 	}
 	var out []stepSolid
-	flat := newFlats(m)
+	flat := &groups{newFlats(m), owner}
 	for _, b := range found {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -132,12 +132,7 @@ const sharp = 20 * math.Pi / 180
 // outlines are the edges that a drawing shows, each once: where faces meet at an
 // angle, and where a curved surface turns away from the viewer.
 func outlines(m *mesh.Mesh, front map[mesh.Edge]bool) []mesh.Edge {
-	owner := make(map[mesh.Edge]int, 3*len(m.Triangles))
-	for i, t := range m.Triangles {
-		for j, from := range t {
-			owner[mesh.Edge{From: from, To: t[(j+1)%3]}] = i
-		}
-	}
+	owner := m.Owners()
 	var out []mesh.Edge
 	for i, t := range m.Triangles {
 		for j, from := range t {

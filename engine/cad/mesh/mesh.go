@@ -109,6 +109,17 @@ type Edge struct{ From, To uint32 }
 // Back is the same edge the other way.
 func (e Edge) Back() Edge { return Edge{e.To, e.From} }
 
+// Owners are the triangles of a closed surface by their edges.
+func (m *Mesh) Owners() map[Edge]int {
+	owner := make(map[Edge]int, 3*len(m.Triangles))
+	for i, t := range m.Triangles {
+		for j, from := range t {
+			owner[Edge{from, t[(j+1)%3]}] = i
+		}
+	}
+	return owner
+}
+
 func (m *Mesh) checkClosed() error {
 	used := make(map[Edge]struct{}, 3*len(m.Triangles))
 	for i, t := range m.Triangles {
