@@ -157,17 +157,6 @@ func TestIntentsOfOneSubjectTakeTurns(t *testing.T) {
 	})
 }
 
-func TestAKeyMakesAnIntentOnce(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		spec := control.Spec{Key: "fork-7", Steps: []control.Step{step("make", "")}}
-		one, two := r.intend(alice, spec), r.intend(alice, spec)
-		expect.Is(t, one.IntentID, two.IntentID)
-		spec.AgentID, spec.Steps = "ada", []control.Step{step("fail", "")}
-		_, err := r.Intend(r.T.Context(), alice, spec)
-		expect.True(t, errors.Is(err, core.Kind(core.Conflict)) && strings.Contains(err.Error(), one.IntentID), "%v", err)
-	})
-}
-
 func TestABadSpecIsRefused(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for want, spec := range map[string]control.Spec{

@@ -11,11 +11,9 @@ import (
 	"swarmdeck/store"
 )
 
-// What is kept beside the intents.
-const (
-	turns record.Rows[string] = "intent.turn" // subject, turn → id, from when it is open until it is over
-	names record.Rows[known]  = "intent.key"  // by Spec.Key
-)
+// turns are kept beside the intents: subject, turn → id, from when it is open until
+// it is over.
+const turns record.Rows[string] = "intent.turn"
 
 // bOpen finds the intents that are not over, by the word open.
 const bOpen store.Bucket = "intent.open"
@@ -37,12 +35,6 @@ func (c *Controller) intentKind() record.Table[Intent] {
 			return open
 		}}},
 	}
-}
-
-// known is the intent that a key stands for.
-type known struct {
-	IntentID string `json:"intent_id"`
-	Spec     string `json:"spec"` // digest of what is wanted
 }
 
 // file is an intent in hand, within one transaction.

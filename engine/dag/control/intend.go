@@ -10,14 +10,13 @@ import (
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
-	"swarmdeck/engine/record"
 )
 
 // Bounds of a Spec.
 const (
 	maxSteps = 16
 	maxArgs  = 1 << 20 // bytes of the arguments of all steps: the judge reads them
-	maxName  = 256     // bytes of a subject or key
+	maxName  = 256     // bytes of a subject
 )
 
 // Spec is what somebody wants.
@@ -33,9 +32,6 @@ type Spec struct {
 	// takes no turns.
 	Subject string
 	Steps   []Step // 1-16, in their order
-	// Key makes the intent once: with a key that was used before, the intent of
-	// then is returned, and a spec that differs from its is a conflict.
-	Key string
 }
 
 func (c *Controller) check(s *Spec) error {
@@ -45,10 +41,8 @@ func (c *Controller) check(s *Spec) error {
 	case s.AgentID == "":
 		return core.Invalid("agent_id", "", "the name of an agent")
 	}
-	for _, name := range []struct{ field, value string }{{"subject", s.Subject}, {"key", s.Key}} {
-		if len(name.value) > maxName || !utf8.ValidString(name.value) || strings.ContainsFunc(name.value, unicode.IsControl) {
-			return core.Invalid(name.field, name.value, fmt.Sprintf("text of at most %d bytes without control characters", maxName))
-		}
+	if len(s.Subject) > maxName || !utf8.ValidString(s.Subject) || strings.ContainsFunc(s.Subject, unicode.IsControl) {
+		return core.Invalid("subject", s.Subject, fmt.Sprintf("text of at most %d bytes without control characters", maxName))
 	}
 	total := 0
 	for n := range s.Steps {
@@ -96,15 +90,6 @@ func (c *Controller) Intend(ctx context.Context, by core.Caller, spec Spec) (Int
 
 // intend makes an intent of a spec that was checked.
 func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, error) {
-	digest, err := core.Digest(Spec{AgentID: spec.AgentID, Subject: spec.Subject, Steps: spec.Steps}) // what is wanted, of whom
-	if err != nil {
-		return Intent{}, fmt.Errorf("digest a spec: %w", err)
-	}
-	if spec.Key != "" {
-		if k, there, err := names.Get(tx, record.Key(spec.Key)); err != nil || there {
-			return c.known(tx, spec.Key, k, digest, err)
-		}
-	}
 	if spec.TraceID == "" {
 		spec.TraceID = core.NewTrace(nil)
 	}
@@ -130,33 +115,13 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 		f.Steps = append(f.Steps, StepState{Action: step.Action, Status: StepPending, Call: call.EventID})
 	}
 	f.wake(f.IntentID)
-	if spec.Key != "" {
-		if err := names.Put(tx, record.Key(spec.Key), known{f.IntentID, digest}); err != nil {
-			return Intent{}, err
-		}
-	}
 	if f.Status == Open {
 		if err := f.line(); err != nil {
 			return Intent{}, err
 		}
 	}
-	err = f.save("made", map[string]any{"agent": f.AgentID, "subject": f.Subject, "by": f.By, "by_kind": f.ByKind})
+	err := f.save("made", map[string]any{"agent": f.AgentID, "subject": f.Subject, "by": f.By, "by_kind": f.ByKind})
 	return f.Intent, err
-}
-
-// known is the intent that a key stands for already.
-func (c *Controller) known(tx *audit.Tx, name string, k known, digest string, err error) (Intent, error) {
-	if err != nil {
-		return Intent{}, err
-	}
-	i, err := c.intents.Need(tx, k.IntentID)
-	if err != nil {
-		return Intent{}, err
-	}
-	if k.Spec != digest {
-		err = core.Errorf(core.Conflict, "key: %q stands for intent %s, which wants something else", name, i.IntentID).With("field", "key").With("intent_id", i.IntentID)
-	}
-	return *i, err
 }
 
 // server is the server of the tool calls that intents are.
