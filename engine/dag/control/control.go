@@ -1,8 +1,8 @@
 package control
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -71,18 +71,7 @@ func (c *Controller) Register(action string, k Kind) error {
 	if err := checkAction("action", action); err != nil {
 		return err
 	}
-	switch {
-	case k.Effect == nil:
-		return core.Errorf(core.Internal, "action %s: nothing carries it out", action)
-	case k.Attempts < 0 || k.Attempts > maxAttempts:
-		return core.Invalid("attempts", k.Attempts, fmt.Sprintf("1-%d, or 0 for %d", maxAttempts, defaultAttempts))
-	}
-	if k.Timeout == 0 {
-		k.Timeout = defaultTimeout
-	}
-	if k.Attempts == 0 {
-		k.Attempts = defaultAttempts
-	}
+	k.Timeout, k.Attempts = cmp.Or(k.Timeout, defaultTimeout), cmp.Or(k.Attempts, defaultAttempts)
 	if _, twice := c.kinds[action]; twice {
 		return core.Errorf(core.Internal, "action %s is registered twice", action)
 	}

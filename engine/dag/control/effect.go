@@ -29,23 +29,17 @@ type Effect interface {
 
 // Job is what an Effect is asked for.
 type Job struct {
-	Key       string // INTENT/STEP: the same each time, and of no other step
-	Tenant    string
-	IntentID  string
-	Step      int // from 1
-	AgentID   string
-	TaskID    string
-	SessionID string
-	TraceID   string
-	By        string // who wants it
-	ByKind    core.ActorKind
-	Action    string
-	Args      core.Raw
-	Cause     dag.EventRef // the event of the record that led to the intent; zero when there is none
-	Call      dag.EventRef // the step's tool_call
-	Earlier   []core.Raw   // results of the steps before it
-	Result    core.Raw     // of Compensate: what the step came to; nil when it never ended well
-	Attempt   int          // from 1
+	Key      string // INTENT/STEP: the same each time, and of no other step
+	Tenant   string
+	IntentID string
+	Step     int // from 1
+	AgentID  string
+	By       string // who wants it
+	ByKind   core.ActorKind
+	Action   string
+	Args     core.Raw
+	Call     dag.EventRef // the step's tool_call
+	Earlier  []core.Raw   // results of the steps before it
 }
 
 // Seen is an observation.
@@ -62,25 +56,15 @@ type Seen struct {
 // Kind is what is known of an action word.
 type Kind struct {
 	Effect
-	// Destructive actions that an agent wants pass the judge first, unless
-	// Harmless says of their arguments that they destroy nothing; nil never says so.
-	Destructive bool
-	Harmless    func(args core.Raw) bool
+	Destructive bool          // what an agent wants of it passes the judge first
 	Timeout     time.Duration // for one Probe, Act or Compensate; 0 means 5 min
-	Attempts    int           // how often a step is tried, 1-100; 0 means 5
-	// Check looks at the arguments when an intent is made; nil takes any object.
-	Check func(args core.Raw) error
-}
-
-func (k *Kind) destroys(args core.Raw) bool {
-	return k.Destructive && (k.Harmless == nil || !k.Harmless(args))
+	Attempts    int           // how often a step is tried; 0 means 5
 }
 
 // Defaults of a Kind.
 const (
 	defaultTimeout  = 5 * time.Minute
 	defaultAttempts = 5
-	maxAttempts     = 100
 )
 
 var actionPattern = core.Pattern(`^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`)

@@ -27,7 +27,7 @@ func (f *file) ask() (judge.Ask, error) {
 			return judge.Ask{}, fmt.Errorf("read the call of %s: %w", callID(f.IntentID, n+1), err)
 		}
 		steps[n] = Step{s.Action, call.Event.Body.(*dag.ToolCall).Args}
-		if k := f.c.kinds[s.Action]; tool == "" && k.destroys(steps[n].Args) {
+		if k := f.c.kinds[s.Action]; tool == "" && k.Destructive {
 			tool = s.Action
 		}
 	}

@@ -48,8 +48,7 @@ func (c *Controller) check(s *Spec) error {
 	for n := range s.Steps {
 		step := &s.Steps[n]
 		field := fmt.Sprintf("steps[%d]", n)
-		k, known := c.kinds[step.Action]
-		if !known {
+		if _, known := c.kinds[step.Action]; !known {
 			return core.Invalid(field+".action", step.Action, strings.Join(c.Actions(), ", "))
 		}
 		if len(step.Args) == 0 {
@@ -63,12 +62,6 @@ func (c *Controller) check(s *Spec) error {
 		}
 		if total += len(step.Args); total > maxArgs {
 			return core.Invalid("steps", fmt.Sprintf("%d bytes of arguments", total), fmt.Sprintf("at most %d in all", maxArgs))
-		}
-		if k.Check == nil {
-			continue
-		}
-		if err := k.Check(step.Args); err != nil {
-			return fmt.Errorf("%s (%s): %w", field, step.Action, err)
 		}
 	}
 	return nil
@@ -108,7 +101,7 @@ func (c *Controller) intend(tx *audit.Tx, spec Spec, retryOf string) (Intent, er
 		cause = spec.Cause
 	}
 	for n, step := range spec.Steps {
-		if k := c.kinds[step.Action]; tx.By.Kind == core.Agent && k.destroys(step.Args) {
+		if k := c.kinds[step.Action]; tx.By.Kind == core.Agent && k.Destructive {
 			f.Status, f.Why = Waiting, "for the judge"
 		}
 		call := f.emit(&dag.ToolCall{Server: server, Tool: step.Action, CallID: callID(f.IntentID, n+1), Args: step.Args, RequestedBy: cause})

@@ -82,29 +82,20 @@ func (c *Controller) job(ctx context.Context, i *Intent) (Job, error) {
 	step := i.step()
 	j := Job{
 		Key: callID(i.IntentID, i.At), Tenant: i.TenantID, IntentID: i.IntentID, Step: i.At,
-		AgentID: i.AgentID, TaskID: i.TaskID, SessionID: i.SessionID, TraceID: i.TraceID, By: i.By, ByKind: i.ByKind,
-		Action: step.Action, Cause: dag.EventRef{EventID: i.Cause}, Call: dag.EventRef{EventID: step.Call}, Attempt: i.Tries,
+		AgentID: i.AgentID, By: i.By, ByKind: i.ByKind, Action: step.Action, Call: dag.EventRef{EventID: step.Call},
 	}
 	call, err := c.dag.Get(ctx, i.TenantID, step.Call)
 	if err != nil {
 		return j, fmt.Errorf("read the call of %s: %w", j.Key, err)
 	}
 	j.Args = call.Event.Body.(*dag.ToolCall).Args
-	for n := range i.At {
-		end := i.Steps[n].End
-		if end == "" {
-			continue
-		}
-		seen, err := c.dag.Get(ctx, i.TenantID, end)
-		if err != nil {
-			return j, fmt.Errorf("read what came of %s: %w", callID(i.IntentID, n+1), err)
-		}
-		result := seen.Event.Body.(*dag.ToolResult)
-		switch {
-		case n+1 < i.At:
-			j.Earlier = append(j.Earlier, result.Result)
-		case result.Status == dag.CallOK:
-			j.Result = result.Result
+	for n := range i.At - 1 {
+		if end := i.Steps[n].End; end != "" {
+			seen, err := c.dag.Get(ctx, i.TenantID, end)
+			if err != nil {
+				return j, fmt.Errorf("read what came of %s: %w", callID(i.IntentID, n+1), err)
+			}
+			j.Earlier = append(j.Earlier, seen.Event.Body.(*dag.ToolResult).Result)
 		}
 	}
 	return j, nil
