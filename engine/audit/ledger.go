@@ -258,3 +258,12 @@ type refusal struct {
 	Code    core.Code `json:"code"`
 	Message string    `json:"message"`
 }
+
+// Explain says what an error came from, unless it says that by itself.
+func Explain(what string, err error) error {
+	var refused *core.Error
+	if err == nil || errors.As(err, &refused) || errors.Is(err, store.ErrNoTenant) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

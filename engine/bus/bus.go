@@ -22,8 +22,6 @@ package bus
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
 	"swarmdeck/engine/audit"
@@ -31,7 +29,6 @@ import (
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/record"
-	"swarmdeck/store"
 )
 
 // Directory knows who can send and receive besides the engine's own
@@ -187,15 +184,7 @@ func (b *Bus) Changed(c core.Change) {
 // change is a transaction of the bus's own. A refusal says by itself what it
 // is about; any other error is wrapped with what was attempted.
 func (b *Bus) change(ctx context.Context, by core.Caller, what string, fn func(*audit.Tx) error) error {
-	return explain(what, b.ledger.Update(ctx, by, fn))
-}
-
-func explain(what string, err error) error {
-	var refused *core.Error
-	if err == nil || errors.As(err, &refused) || errors.Is(err, store.ErrNoTenant) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return audit.Explain(what, b.ledger.Update(ctx, by, fn))
 }
 
 // foreign audits err when it says that something belongs to another tenant.

@@ -92,7 +92,7 @@ func (b *Bus) lose(ctx context.Context, tenant, name string, messages []*Message
 		return nil
 	}
 	// Append: where a sweep was faster nothing is left to tell of.
-	return explain("record what expired", b.ledger.Append(ctx, core.Self(tenant, "bus"), func(tx *audit.Tx) error {
+	return audit.Explain("record what expired", b.ledger.Append(ctx, core.Self(tenant, "bus"), func(tx *audit.Tx) error {
 		g := burial{kind: toSubscription, name: name, reason: string(Expired)}
 		return g.bury(tx, messages...)
 	}))

@@ -27,7 +27,7 @@ type Figures struct {
 func (b *Bus) Figures(ctx context.Context, tenant string) (Figures, error) {
 	c, err := b.ledger.Counts(ctx, tenant)
 	if err != nil {
-		return Figures{}, explain("count the messages", err)
+		return Figures{}, audit.Explain("count the messages", err)
 	}
 	return Figures{
 		Messages: b.messages.Count(c), Open: c.Counter(countOpen), Unanswered: c.Counter(countAsks),
@@ -57,7 +57,7 @@ func (b *Bus) Topics(ctx context.Context, tenant string, f core.Filter) (core.Pa
 	}
 	all, err := record.Values(b.topics.List(ctx, tenant))
 	if err != nil {
-		return none, explain("list the topics", err)
+		return none, audit.Explain("list the topics", err)
 	}
 	all = slices.DeleteFunc(all, func(t Topic) bool { return !f.Finds(t.Topic) || !f.Within(t.LastAt) })
 	core.Sort(all, func(a, b Topic) int { return cmp.Compare(b.LastSeq, a.LastSeq) })
@@ -156,7 +156,7 @@ func (b *Bus) closed(ctx context.Context, tenant string, open []*Subscription) (
 			return cmp.Or(bad, err)
 		})
 	})
-	return all, explain("list the subscriptions", err)
+	return all, audit.Explain("list the subscriptions", err)
 }
 
 // Lag is how many messages wait for this subscription, not counting those that
@@ -170,7 +170,7 @@ func (s *Subscription) Lag(ctx context.Context) (int, error) {
 			n = len(found)
 			return err
 		})
-		return n, explain("count the messages that wait", err)
+		return n, audit.Explain("count the messages that wait", err)
 	}
 	s.mu.Lock()
 	pos := s.pos
@@ -180,7 +180,7 @@ func (s *Subscription) Lag(ctx context.Context) (int, error) {
 		look = maxLag
 		alive, err := s.b.alive(ctx, s.t.name, pos)
 		if err != nil {
-			return 0, explain("count the messages that wait", err)
+			return 0, audit.Explain("count the messages that wait", err)
 		}
 		pos = max(pos, alive)
 	}
@@ -188,7 +188,7 @@ func (s *Subscription) Lag(ctx context.Context) (int, error) {
 	for end := pos + look; pos < end; {
 		found, upto, err := s.waiting(ctx, pos, int(min(end-pos, tailMessages)))
 		if err != nil {
-			return n, explain("count the messages that wait", err)
+			return n, audit.Explain("count the messages that wait", err)
 		}
 		if upto <= pos {
 			break

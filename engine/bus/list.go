@@ -64,7 +64,7 @@ func (b *Bus) List(ctx context.Context, tenant string, q Query) (core.Page[Messa
 		}
 		return decorateAll(tx, page.Items)
 	})
-	return page, explain("list messages", err)
+	return page, audit.Explain("list messages", err)
 }
 
 // live are the seqs of the open requests, the dead letters or the unread messages, in order.
@@ -152,7 +152,7 @@ func (b *Bus) Since(ctx context.Context, tenant, pattern string, seq uint64, n i
 		found, seq, err = b.topicsAfter(ctx, tenant, seq, n, p, func(*Message) bool { return true })
 	}
 	if err != nil {
-		return nil, seq, explain("read messages", err)
+		return nil, seq, audit.Explain("read messages", err)
 	}
 	return b.values(ctx, tenant, found, seq)
 }
@@ -194,7 +194,7 @@ func (b *Bus) Recent(ctx context.Context, tenant, pattern string, n int) ([]Mess
 		})
 	})
 	if err != nil {
-		return nil, 0, explain("read the newest messages", err)
+		return nil, 0, audit.Explain("read the newest messages", err)
 	}
 	slices.Reverse(found)
 	return b.values(ctx, tenant, found, newest)
@@ -212,7 +212,7 @@ func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int)
 		return nil
 	})
 	if err != nil {
-		return nil, 0, explain("read the newest events", err)
+		return nil, 0, audit.Explain("read the newest events", err)
 	}
 	fits := func(m *Message) bool { return p.Match(m.Topic) }
 	var out []Message
@@ -221,7 +221,7 @@ func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int)
 		from := upto - min(upto-oldest, step)
 		found, _, err := b.eventsAfter(ctx, tenant, from, int(upto-from), fits)
 		if err != nil {
-			return nil, 0, explain("read the newest events", err)
+			return nil, 0, audit.Explain("read the newest events", err)
 		}
 		var older []Message
 		for _, m := range found {
@@ -239,7 +239,7 @@ func (b *Bus) recentEvents(ctx context.Context, tenant string, p Pattern, n int)
 func (b *Bus) values(ctx context.Context, tenant string, found []*Message, seq uint64) ([]Message, uint64, error) {
 	out := core.Map(found, func(m *Message) Message { return *m })
 	err := b.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return decorateAll(tx, out) })
-	return out, seq, explain("read what became of messages", err)
+	return out, seq, audit.Explain("read what became of messages", err)
 }
 
 // walkSlice is how many records one read transaction looks at.

@@ -53,7 +53,7 @@ func (b *Bus) Peek(ctx context.Context, by core.Caller, recipient string, n int)
 		}
 		return errors.Join(err, decorateAll(tx, out))
 	})
-	return out, explain("read the mailbox of "+recipient, err)
+	return out, audit.Explain("read the mailbox of "+recipient, err)
 }
 
 // mayRead checks who reads which mailbox.
@@ -259,7 +259,7 @@ func (b *Bus) Mailboxes(ctx context.Context, tenant string) ([]Mailbox, error) {
 			return true, err
 		})
 	})
-	return out, explain("list the mailboxes", err)
+	return out, audit.Explain("list the mailboxes", err)
 }
 
 // oldest is when the oldest message of a mailbox was accepted: the first of

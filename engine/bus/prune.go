@@ -29,7 +29,7 @@ func (b *Bus) Prune(ctx context.Context, tenant string) error {
 	for next := []byte{}; err == nil && next != nil; {
 		next, err = b.messages.Prune(ctx, core.Self(tenant, "bus"), limit, "messages")
 	}
-	return explain("cut old messages off", err)
+	return audit.Explain("cut old messages off", err)
 }
 
 // limit says which messages of a tenant may leave.

@@ -154,7 +154,7 @@ func (b *Bus) answer(ctx context.Context, sent *Message) (answer *Message, open 
 		}
 		return err
 	})
-	return answer, open, explain("look for the answer", err)
+	return answer, open, audit.Explain("look for the answer", err)
 }
 
 // takeAnswer takes an answer out of its mailbox. That it is there already
@@ -221,5 +221,5 @@ func (b *Bus) find(ctx context.Context, by core.Caller, id string) (*Message, er
 	if err == nil && m == nil {
 		m, err = b.event(ctx, by.Tenant, seq, id)
 	}
-	return m, explain("read message "+id, err)
+	return m, audit.Explain("read message "+id, err)
 }

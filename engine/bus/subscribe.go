@@ -107,7 +107,7 @@ func (b *Bus) Subscribe(ctx context.Context, tenant string, opt SubscribeOptions
 	if opt.Name != "" {
 		err = b.openDurable(ctx, s)
 	} else {
-		err = explain("subscribe", b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		err = audit.Explain("subscribe", b.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
 			s.upto, err = s.start(tx)
 			s.pos = s.upto
 			return err

@@ -39,7 +39,7 @@ func (b *Bus) expire(ctx context.Context, tenant string) (time.Time, error) {
 		// Append: where readers were faster nothing is left to tell of.
 		err = b.ledger.Append(ctx, core.Self(tenant, "bus"), func(tx *audit.Tx) error { return b.sweep(tx, due) })
 		if err != nil {
-			return next, explain("end expired messages", err)
+			return next, audit.Explain("end expired messages", err)
 		}
 	}
 }

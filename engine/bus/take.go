@@ -26,7 +26,7 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 	for {
 		m, err := s.take(ctx)
 		if err != nil {
-			return Delivery{}, explain("read the next message", err)
+			return Delivery{}, audit.Explain("read the next message", err)
 		}
 		if m != nil {
 			return Delivery{Message: *m, s: s}, nil
@@ -45,7 +45,7 @@ func (s *Subscription) Next(ctx context.Context) (Delivery, error) {
 func (s *Subscription) Poll(ctx context.Context) (Delivery, bool, error) {
 	m, err := s.take(ctx)
 	if err != nil || m == nil {
-		return Delivery{}, false, explain("read the next message", err)
+		return Delivery{}, false, audit.Explain("read the next message", err)
 	}
 	return Delivery{Message: *m, s: s}, true, nil
 }
@@ -338,7 +338,7 @@ func (b *Bus) flush(ctx context.Context, t *tenant) error {
 		return nil
 	}
 	// A cursor is no state that the log tells of: Append needs no event.
-	err := explain("save what was acknowledged", b.ledger.Append(ctx, core.Self(t.name, "bus"), write))
+	err := audit.Explain("save what was acknowledged", b.ledger.Append(ctx, core.Self(t.name, "bus"), write))
 	if err == nil || errors.Is(err, store.ErrNoTenant) {
 		return nil
 	}

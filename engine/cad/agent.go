@@ -168,7 +168,7 @@ func (c *modelling) CreateAgent(ctx context.Context, by core.Caller, w CreateAge
 		made, err = c.newAgent(tx, Seat{w.AgentID, role.Name, w.WorkspaceID})
 		return err
 	})
-	return made, explain("create agent "+w.AgentID, err)
+	return made, audit.Explain("create agent "+w.AgentID, err)
 }
 
 // newAgent stores an agent, of whose id there is none.
@@ -215,7 +215,7 @@ func (c *roster) ShutdownAgent(ctx context.Context, by core.Caller, id string) (
 		out = *a
 		return cmp.Or(c.kinds.agent.Keep(tx, record.Event{Type: "cad.agent.terminated"}, &out), c.recordAgent(tx, &out))
 	})
-	return out, explain("shut agent "+id+" down", err)
+	return out, audit.Explain("shut agent "+id+" down", err)
 }
 
 // Agent returns one agent.

@@ -47,7 +47,7 @@ func (c *roster) BindAgent(ctx context.Context, by core.Caller, id, fleet string
 		out = *a
 		return c.kinds.agent.Keep(tx, event, &out)
 	})
-	return out, explain("bind agent "+id, err)
+	return out, audit.Explain("bind agent "+id, err)
 }
 
 // Left frees the CAD agent of an agent of the fleet that is deleted: another of its

@@ -199,7 +199,7 @@ func (c *roster) SetMaxConcurrent(ctx context.Context, by core.Caller, n int) (I
 		}, set, &now)
 	})
 	if err != nil {
-		return Info{}, explain("set the number of CAD agents that work at once", err)
+		return Info{}, audit.Explain("set the number of CAD agents that work at once", err)
 	}
 	return c.Info(by.Tenant), nil
 }

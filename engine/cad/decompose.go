@@ -71,7 +71,7 @@ func (s *workflows) plan(ctx context.Context, by core.Caller, sc Scenario, opt S
 		return s.settleIn(tx, &w, all, "cad.workflow.created", map[string]any{"scenario_name": sc.Name, "agents": sc.Agents})
 	})
 	if err != nil {
-		return Workflow{}, explain("keep the tasks of a goal", err)
+		return Workflow{}, audit.Explain("keep the tasks of a goal", err)
 	}
 	return s.c.Workflow(ctx, by.Tenant, w.WorkflowID)
 }
@@ -140,7 +140,7 @@ func (c *Controller) openTask(ctx context.Context, tenant, task string) (workflo
 	case err == nil && workflow == "":
 		err = core.Errorf(core.NotFound, "task %q: no task of a decomposed goal with this id waits to be assigned; cad decompose makes them", core.ClipTo(task, 80)).With("field", "task").With("value", core.ClipTo(task, 80))
 	}
-	return workflow, task, explain("find task "+task, err)
+	return workflow, task, audit.Explain("find task "+task, err)
 }
 
 // Assign gives an agent an assignment of its own, which belongs to no workflow

@@ -35,7 +35,7 @@ func (c *roster) SendMessage(ctx context.Context, by core.Caller, m SendMessage)
 		return err
 	})
 	if err != nil {
-		return AgentMessage{}, explain("send a message", c.foreign(ctx, by, m.To, err))
+		return AgentMessage{}, audit.Explain("send a message", c.foreign(ctx, by, m.To, err))
 	}
 	return sent, nil
 }
@@ -200,7 +200,7 @@ func (c *roster) Messages(ctx context.Context, tenant, agent string, f core.Filt
 		}
 		return err
 	})
-	return g.Result(), explain("read the messages of "+agent, err)
+	return g.Result(), audit.Explain("read the messages of "+agent, err)
 }
 
 func (m *AgentMessage) fits(f core.Filter) bool {
@@ -242,7 +242,7 @@ func (c *roster) ReadMessages(ctx context.Context, by core.Caller, agent string,
 		taken, err = c.readIn(tx, agent, n)
 		return err
 	})
-	return taken, explain("read the messages of "+agent, err)
+	return taken, audit.Explain("read the messages of "+agent, err)
 }
 
 func (c *roster) readIn(tx *audit.Tx, agent string, n int) ([]AgentMessage, error) {

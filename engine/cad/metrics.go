@@ -155,7 +155,7 @@ func (c *roster) Metrics(ctx context.Context, tenant, id string) (Metrics, error
 		return err
 	})
 	if err != nil {
-		return Metrics{}, explain("read the figures of agent "+id, err)
+		return Metrics{}, audit.Explain("read the figures of agent "+id, err)
 	}
 	m := f.metrics()
 	m.AgentID, m.Role, m.Status = id, a.Role, found.shown().Status

@@ -3,7 +3,6 @@ package cad
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -219,13 +218,5 @@ func (c *roster) PutRole(ctx context.Context, by core.Caller, r RoleTemplate) (_
 		action, err = c.kinds.role.Put(tx, record.Event{}, &r, nil)
 		return err
 	})
-	return r, action, explain("keep role "+r.Name, err)
-}
-
-// explain wraps an error that does not say by itself what it is about.
-func explain(what string, err error) error {
-	if _, refused := errors.AsType[*core.Error](err); err == nil || refused {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return r, action, audit.Explain("keep role "+r.Name, err)
 }

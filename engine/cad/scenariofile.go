@@ -181,7 +181,7 @@ func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, 
 	}
 	all := core.Map(slices.Sorted(maps.Keys(builtin)), func(name string) Scenario { return builtin[name] })
 	own, err := record.Values(c.kinds.scenario.List(ctx, tenant))
-	return append(all, own...), explain("list the scenarios", err)
+	return append(all, own...), audit.Explain("list the scenarios", err)
 }
 
 // Scenario is one of a tenant's scenarios.
@@ -226,5 +226,5 @@ func (c *Controller) PutScenario(ctx context.Context, by core.Caller, s Scenario
 		action, err = c.kinds.scenario.Put(tx, record.Event{}, &s, nil)
 		return err
 	})
-	return s, action, explain("keep scenario "+s.Name, err)
+	return s, action, audit.Explain("keep scenario "+s.Name, err)
 }

@@ -29,7 +29,7 @@ func (s *workflows) change(ctx context.Context, by core.Caller, id, event string
 		return s.settleIn(tx, w, all, event, nil)
 	})
 	if err != nil {
-		return Workflow{}, explain("change workflow "+id, err)
+		return Workflow{}, audit.Explain("change workflow "+id, err)
 	}
 	return s.c.Workflow(ctx, by.Tenant, id)
 }

@@ -106,7 +106,7 @@ func (s *workflows) start(ctx context.Context, by core.Caller, sc Scenario, w St
 			continue
 		}
 		if err != nil {
-			return Workflow{}, explain("start scenario "+sc.Name, err)
+			return Workflow{}, audit.Explain("start scenario "+sc.Name, err)
 		}
 		return s.c.Workflow(ctx, by.Tenant, made.WorkflowID)
 	}

@@ -197,7 +197,7 @@ func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole 
 	if out.State == WorkflowRunning {
 		out.Metrics.TotalDuration = max(0, float64(seconds(c.ledger.Clock().Now())-out.StartedAt))
 	}
-	return out, explain("read workflow "+id, err)
+	return out, audit.Explain("read workflow "+id, err)
 }
 
 // Workflows lists workflows, newest first, without their assignments. Status is
@@ -205,7 +205,7 @@ func (c *Controller) readWorkflow(ctx context.Context, tenant, id string, whole 
 // id, scenario and goal.
 func (c *Controller) Workflows(ctx context.Context, tenant string, f core.Filter) (core.Page[Workflow], error) {
 	page, err := record.Paged(c.kinds.workflow.Find(ctx, tenant, record.Query[*Workflow]{Filter: f}))
-	return page, explain("list the workflows", err)
+	return page, audit.Explain("list the workflows", err)
 }
 
 func (w *Workflow) fits(f core.Filter) bool {
@@ -232,5 +232,5 @@ func (c *Controller) Assignment(ctx context.Context, tenant, task string) (TaskA
 		out = *a
 		return err
 	})
-	return out, explain("read the assignment of task "+task, err)
+	return out, audit.Explain("read the assignment of task "+task, err)
 }

@@ -61,7 +61,7 @@ func (c *modelling) CreateWorkspace(ctx context.Context, by core.Caller, w Creat
 		return Workspace{}, err
 	}
 	err = c.ledger.Update(ctx, by, func(tx *audit.Tx) error { return c.beginIn(tx, b) })
-	return b.space, explain("create workspace "+w.WorkspaceID, err)
+	return b.space, audit.Explain("create workspace "+w.WorkspaceID, err)
 }
 
 // spaceFor is the workspace that a new agent's request makes along with it, nil
@@ -213,7 +213,7 @@ func (c *modelling) SetDirectory(ctx context.Context, by core.Caller, id, dir st
 		out.Directory = dir
 		return c.saveWorkspace(tx, &out, record.Event{Type: "cad.workspace.moved", Detail: map[string]string{"directory": dir}})
 	})
-	return out, explain("set the directory of workspace "+id, err)
+	return out, audit.Explain("set the directory of workspace "+id, err)
 }
 
 // directory is where a workspace's files lie; "" when it has none.
@@ -307,7 +307,7 @@ func (c *modelling) viewSpace(ctx context.Context, tenant, id, what string, read
 	if err != nil {
 		return err
 	}
-	return explain("read the "+what+" of "+id, c.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return read(tx, w) }))
+	return audit.Explain("read the "+what+" of "+id, c.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return read(tx, w) }))
 }
 
 // Conflicts are those that merges into a workspace left open, the oldest first.

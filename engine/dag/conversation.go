@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -88,7 +89,7 @@ func (d *DAG) Conversation(ctx context.Context, tenant string, q ConversationQue
 		return b.read(l, q.Since)
 	})
 	slices.Reverse(c.Lines)
-	return c, explain(fmt.Sprintf("read the conversation up to %s", core.Clip(q.Event)), err)
+	return c, audit.Explain(fmt.Sprintf("read the conversation up to %s", core.Clip(q.Event)), err)
 }
 
 // backwards gathers a conversation from its end.

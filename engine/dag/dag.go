@@ -2,12 +2,8 @@ package dag
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"swarmdeck/engine/audit"
-	"swarmdeck/engine/core"
-	"swarmdeck/store"
 )
 
 // Options of New.
@@ -35,16 +31,7 @@ func New(opt Options) *DAG {
 
 // view reads a consistent snapshot.
 func (d *DAG) view(ctx context.Context, tenant, what string, fn func(reader) error) error {
-	return explain(what, d.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return fn(reader{tx}) }))
-}
-
-// explain says what an error came from, unless it says that by itself.
-func explain(what string, err error) error {
-	var refused *core.Error
-	if err == nil || errors.As(err, &refused) || errors.Is(err, store.ErrNoTenant) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	return audit.Explain(what, d.ledger.View(ctx, tenant, func(tx *audit.Tx) error { return fn(reader{tx}) }))
 }
 
 // Figures count a tenant's record.

@@ -46,7 +46,7 @@ func (d *DAG) Emit(ctx context.Context, by core.Caller, events ...Event) ([]Reco
 		all, err = d.emitIn(tx, events...)
 		return err
 	})
-	return all, explain("emit an event", err)
+	return all, audit.Explain("emit an event", err)
 }
 
 // emitIn is EmitIn for a transaction of nothing else: it says in the audit log who

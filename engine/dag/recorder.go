@@ -86,7 +86,7 @@ func (d *DAG) Record(ctx context.Context, by core.Caller, info RunInfo) (r *Reco
 		r.began(start)
 		return recording.Put(tx, record.Key(run), struct{}{})
 	})
-	return r, explain("begin to record a run", err)
+	return r, audit.Explain("begin to record a run", err)
 }
 
 func newRecording(id string, info RunInfo, last time.Time, now func() time.Time) *Recording {

@@ -62,7 +62,7 @@ func (r *Recording) missing(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.models.forget() // what it stated may be lost
-	r.lost(explain("record a run", err))
+	r.lost(audit.Explain("record a run", err))
 }
 
 // Along makes a commit that writes what is gathered, before all else.
@@ -101,7 +101,7 @@ func (d *DAG) Recover(ctx context.Context, tenant string) error {
 	for _, run := range runs { // one that can't be stays open; the others are closed
 		errs = append(errs, d.ledger.Append(ctx, core.Self(tenant, "recorder"), func(tx *audit.Tx) error { return d.cutOff(tx, run) }))
 	}
-	return explain("close the runs that were cut off", errors.Join(errs...))
+	return audit.Explain("close the runs that were cut off", errors.Join(errs...))
 }
 
 // cutOff closes a run that nobody ends any more.

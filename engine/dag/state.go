@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -55,7 +56,7 @@ func (d *DAG) At(ctx context.Context, tenant, id string) (State, error) {
 		s, err = r.stateAt(e.Recorded)
 		return err
 	})
-	return s, explain(fmt.Sprintf("read the state as of %s", core.Clip(id)), err)
+	return s, audit.Explain(fmt.Sprintf("read the state as of %s", core.Clip(id)), err)
 }
 
 func (r reader) stateAt(e Recorded) (State, error) {

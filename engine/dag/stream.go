@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 )
 
@@ -112,7 +113,7 @@ func (d *DAG) ImportEvents(ctx context.Context, by core.Caller, source, src stri
 		return done, core.Invalid("format", source, strings.Join(slices.Sorted(maps.Keys(d.sources)), ", "))
 	}
 	if err := s.Read(ctx, src, func(Event) error { return nil }); err != nil {
-		return done, explain("look at "+src, err)
+		return done, audit.Explain("look at "+src, err)
 	}
 	stop := errors.New("no more is wanted")
 	got, err := d.EmitStream(ctx, by, func(yield func(Event, error) bool) {
@@ -127,5 +128,5 @@ func (d *DAG) ImportEvents(ctx context.Context, by core.Caller, source, src stri
 		}
 	}, told)
 	done.Events, done.New = got.Events, got.New
-	return done, explain("import "+src, err)
+	return done, audit.Explain("import "+src, err)
 }

@@ -133,7 +133,7 @@ func (d *DAG) Export(ctx context.Context, tenant, format, dest string) (Transfer
 		return done, err
 	}
 	done.Events = uint64(figures.Events)
-	return done, explain("export the record to "+dest, f.Export(ctx, dest, d.records(ctx, tenant, done.Events)))
+	return done, audit.Explain("export the record to "+dest, f.Export(ctx, dest, d.records(ctx, tenant, done.Events)))
 }
 
 // Bounds of what is read or taken in one transaction. What has more bytes than
@@ -189,7 +189,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		err = c.settle(manifest)
 	}
 	if err != nil {
-		return done, explain("look at "+src, c.near(err))
+		return done, audit.Explain("look at "+src, c.near(err))
 	}
 	var batch []Record
 	bytes := 0
@@ -218,7 +218,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 	if err == nil {
 		err = flush()
 	}
-	return done, explain("import "+src, err)
+	return done, audit.Explain("import "+src, err)
 }
 
 // take records a batch of an import, and returns how many of it are new.

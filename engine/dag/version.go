@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/record"
 )
@@ -105,5 +106,5 @@ func (d *DAG) Node(ctx context.Context, tenant string, ref NodeRef) (NodeInfo, e
 			return len(info.Versions) < maxVersions, nil
 		})
 	})
-	return info, explain(fmt.Sprintf("read %s", ref), err)
+	return info, audit.Explain(fmt.Sprintf("read %s", ref), err)
 }

@@ -32,7 +32,7 @@ func (c *Controller) amend(ctx context.Context, by core.Caller, id, what string,
 		out = f.Intent
 		return nil
 	})
-	return out, explain(what+" intent "+id, err)
+	return out, audit.Explain(what+" intent "+id, err)
 }
 
 // Withdraw says that an intent is not wanted any more: what it began is taken
@@ -134,7 +134,7 @@ func (f *file) anew() error {
 	for n, s := range f.Steps {
 		call, err := f.c.dag.GetIn(f.tx, s.Call)
 		if err != nil {
-			return explain("read the call of "+callID(f.IntentID, n+1), err)
+			return audit.Explain("read the call of "+callID(f.IntentID, n+1), err)
 		}
 		spec.Steps = append(spec.Steps, Step{s.Action, call.Event.Body.(*dag.ToolCall).Args})
 	}

@@ -78,7 +78,7 @@ func (c *Controller) Intend(ctx context.Context, by core.Caller, spec Spec) (Int
 		out, err = c.intend(tx, spec, "")
 		return err
 	})
-	return out, explain("intend", err)
+	return out, audit.Explain("intend", err)
 }
 
 // intend makes an intent of a spec that was checked.
@@ -124,11 +124,3 @@ const server = "controller"
 const undoTool = "undo"
 
 func callID(intent string, step int) string { return fmt.Sprintf("%s/%d", intent, step) }
-
-// explain says what an error came from, unless it says that by itself.
-func explain(what string, err error) error {
-	if err == nil || core.AsError(err).Code != core.Internal {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}

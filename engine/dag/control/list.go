@@ -36,7 +36,7 @@ func (c *Controller) Get(ctx context.Context, by core.Caller, id string) (Intent
 		}
 		return nil
 	})
-	return out, explain("read intent "+id, err)
+	return out, audit.Explain("read intent "+id, err)
 }
 
 // fill reads a step's arguments and result from the record.
@@ -119,7 +119,7 @@ func (c *Controller) List(ctx context.Context, tenant string, f core.Filter, ope
 		}
 		return err
 	})
-	return page, explain("list the intents", err)
+	return page, audit.Explain("list the intents", err)
 }
 
 func (i *Intent) matches(f core.Filter) bool {

@@ -72,7 +72,7 @@ func (r *Resources) attach(ctx context.Context, by core.Caller, agent string, re
 		k, err = r.attaching(tx, agent, res, h)
 		return err
 	})
-	return k, explain("attach a resource", err)
+	return k, audit.Explain("attach a resource", err)
 }
 
 // tell records an event.
@@ -126,7 +126,7 @@ func (r *Resources) Detach(ctx context.Context, by core.Caller, agent, id string
 		return err
 	})
 	if err != nil {
-		return View{}, explain("detach a resource", err)
+		return View{}, audit.Explain("detach a resource", err)
 	}
 	return r.view(ctx, by.Tenant, k)
 }
@@ -183,7 +183,7 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 	}
 	found, err := d.Probe(ctx, k.Resource)
 	if err != nil {
-		return View{}, explain("probe "+id, err)
+		return View{}, audit.Explain("probe "+id, err)
 	}
 	err = r.opt.Ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		if err := log(tx, "probed", id, map[string]any{"status": found}); err != nil {
@@ -192,7 +192,7 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 		return r.tell(tx, dag.Head{}, &dag.LivenessProbe{ResourceRef: id, Status: found})
 	})
 	if err != nil {
-		return View{}, explain("record a probe", err)
+		return View{}, audit.Explain("record a probe", err)
 	}
 	return r.view(ctx, by.Tenant, k)
 }
@@ -231,7 +231,7 @@ func (r *Resources) List(ctx context.Context, tenant string, f core.Filter) (cor
 		}
 	}
 	if err != nil {
-		return core.Page[View]{}, explain("list the resources", err)
+		return core.Page[View]{}, audit.Explain("list the resources", err)
 	}
 	return g.Result(), nil
 }

@@ -47,7 +47,7 @@ func (r *Resources) Fault(ctx context.Context, tenant string) error {
 		})
 	})
 	if err != nil || len(there) == 0 {
-		return explain("count the snapshots", err)
+		return audit.Explain("count the snapshots", err)
 	}
 	n, on := 0, ""
 	for _, host := range slices.Sorted(maps.Keys(there)) {

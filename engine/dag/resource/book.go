@@ -99,7 +99,7 @@ func rowOf[T any](ctx context.Context, r *Resources, tenant string, rows record.
 		row = found
 		return err
 	})
-	return row, explain("read a "+what, err)
+	return row, audit.Explain("read a "+what, err)
 }
 
 // held are the resources that an agent has, of those looked after.
@@ -108,7 +108,7 @@ func (r *Resources) held(ctx context.Context, tenant, agent string) (all []kept,
 		all, err = heldIn(tx, agent)
 		return err
 	})
-	return all, explain("list the resources", err)
+	return all, audit.Explain("list the resources", err)
 }
 
 func heldIn(tx store.Tx, agent string) (all []kept, err error) {

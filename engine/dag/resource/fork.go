@@ -161,7 +161,7 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 		return forks.Put(tx, record.Key(j.IntentID), a.Made.Name)
 	})
 	if err != nil {
-		return control.Seen{}, explain("record a fork", err)
+		return control.Seen{}, audit.Explain("record a fork", err)
 	}
 	result := map[string]string{"agent": a.Made.Name, "dir": a.Made.Dir}
 	if a.Task != "" { // a fork without its task is a fork: why it has none is told

@@ -242,7 +242,7 @@ func (r *Resources) stateOf(ctx context.Context, tenant string, part *Part, p Pr
 		return err
 	})
 	if err != nil {
-		return explain("look for the state at the event", err)
+		return audit.Explain("look for the state at the event", err)
 	}
 	use := func(s *state, exact bool) error {
 		snap, err := r.shot(ctx, tenant, s.Snapshot)

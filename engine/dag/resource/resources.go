@@ -3,7 +3,6 @@ package resource
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -137,12 +136,4 @@ func operators(by core.Caller, what string) error {
 		return core.Errorf(core.Denied, "%s: agent %s may not; allowed: operators", what, by.Name)
 	}
 	return nil
-}
-
-func explain(what string, err error) error {
-	var refused *core.Error
-	if err == nil || errors.As(err, &refused) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }

@@ -68,7 +68,7 @@ func (r *Resources) unsupported(ctx context.Context, by core.Caller, k kept, s s
 		})
 	})
 	if err != nil {
-		return explain("record a restore", err)
+		return audit.Explain("record a restore", err)
 	}
 	return core.Errorf(core.Conflict, "snapshot: unsupported: %s can't be restored: %s", k.Resource.ID, why).
 		With("field", "snapshot").With("outcome", "unsupported")
@@ -174,7 +174,7 @@ func (r *Resources) adopt(ctx context.Context, tenant string, res dag.Resource) 
 		}
 		return save(tx, kept{Resource: res, Place: r.opt.Place})
 	})
-	return explain("note a resource", err)
+	return audit.Explain("note a resource", err)
 }
 
 // ours reports a destination among the directories of forks.

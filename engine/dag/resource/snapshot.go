@@ -200,7 +200,7 @@ func (r *Resources) noted(ctx context.Context, by core.Caller, k kept, s shot, i
 		at, during := place(tx)
 		return note(tx, k.Resource.ID, at, state{Snapshot: id, During: during})
 	})
-	return s, explain("note a snapshot", err)
+	return s, audit.Explain("note a snapshot", err)
 }
 
 // forget gives a snapshot up, with the states that it holds. What another machine keeps of
@@ -238,7 +238,7 @@ func (r *Resources) forget(ctx context.Context, by core.Caller, id string) error
 		return errors.Join(shots.Delete(tx, record.Text(s.Snapshot.ResourceRef).Seq(s.N)), snapshots.Delete(tx, record.Key(id)))
 	})
 	if err != nil {
-		return explain("give a snapshot up", err)
+		return audit.Explain("give a snapshot up", err)
 	}
 	if r.keptAway(&s) != nil {
 		return nil
@@ -273,7 +273,7 @@ func (r *Resources) Snapshots(ctx context.Context, tenant, id string, f core.Fil
 		})
 	})
 	if err != nil {
-		return core.Page[Shown]{}, explain("list the snapshots", err)
+		return core.Page[Shown]{}, audit.Explain("list the snapshots", err)
 	}
 	return core.NewPage(items, f, total), nil
 }

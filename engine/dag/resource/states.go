@@ -31,7 +31,7 @@ func (r *Resources) Position(ctx context.Context, tenant string) (at uint64, err
 		at = dag.Pos(tx)
 		return nil
 	})
-	return at, explain("read the end of the record", err)
+	return at, audit.Explain("read the end of the record", err)
 }
 
 // note keeps that a resource was so at a place of the record.
@@ -139,7 +139,7 @@ func (r *Resources) Keep(ctx context.Context, tenant, agent string, at uint64, d
 		}
 		if err != nil && ctx.Err() == nil {
 			r.leave(id, true)
-			errs = append(errs, explain("the state of "+k.Resource.Name+" is not kept before each call any more", err))
+			errs = append(errs, audit.Explain("the state of "+k.Resource.Name+" is not kept before each call any more", err))
 		}
 	}
 	return errors.Join(errs...)
@@ -217,7 +217,7 @@ func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, a
 			at, during := place(tx)
 			return note(tx, k.Resource.ID, at, state{Snapshot: last.Snapshot.ID, During: during})
 		})
-		return explain("note a state", err)
+		return audit.Explain("note a state", err)
 	}
 	if _, err := r.noted(ctx, by, k, shot{AgentID: agent, Auto: true}, id, got, place); err != nil {
 		return err
@@ -240,7 +240,7 @@ func (r *Resources) newest(ctx context.Context, tenant, id string) (s *shot, n i
 		s, err = shotIn(tx, at.Snapshot)
 		return err
 	})
-	return s, n, explain("read the newest state", err)
+	return s, n, audit.Explain("read the newest state", err)
 }
 
 // prune gives the oldest states up, with their snapshots when nobody asked for
@@ -286,7 +286,7 @@ func (r *Resources) prune(ctx context.Context, by core.Caller, id string) error 
 		return nil
 	})
 	if err != nil {
-		return explain("give old states up", err)
+		return audit.Explain("give old states up", err)
 	}
 	for name := range drop {
 		if err := r.forget(ctx, by, name); err != nil {

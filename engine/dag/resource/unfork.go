@@ -47,7 +47,7 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 	if err == nil && !e.restored(j, a) {
 		err = e.r.clear(a.Made.Dir)
 	}
-	return control.Seen{Met: err == nil}, explain("take a fork back", err)
+	return control.Seen{Met: err == nil}, audit.Explain("take a fork back", err)
 }
 
 // restored reports whether a fork works in what a step before made, which goes
