@@ -10,8 +10,8 @@
 //
 // What can be dropped, and how it is seen: a direct message that nobody read
 // within its ttl, a message that a durable subscription did not come to within
-// its ttl, a request without an answer, and what a reader refuses become dead
-// letters with their reason. A subscription that is not durable misses what
+// its ttl, a request without an answer, and of a broadcast what a full mailbox has
+// no room for become dead letters with their reason. A subscription that is not durable misses what
 // expires before it comes to it, and counts that. History is kept for the
 // newest messages only; what still can be delivered is never cut off.
 //

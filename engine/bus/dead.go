@@ -17,27 +17,23 @@ import (
 // burial says what became of messages that share one reason and one consumer, with one
 // event for all.
 type burial struct {
-	kind           byte
-	name           string
-	reason, detail string
-	ids            []string
+	kind   byte
+	name   string
+	reason string
+	ids    []string
 }
 
 // add notes it of a message, unless something became of it there before.
 func (g *burial) add(tx *audit.Tx, m *Message) error {
-	switch g.kind {
-	case toSubscription: // of the others it is noted with what else they do
+	if g.kind == toSubscription { // of the others it is noted with what else they do
 		at := ofConsumer(m.Seq, toSubscription, g.name)
 		_, known, err := fates.Get(tx, at)
 		if err == nil && !known {
-			err = fates.Put(tx, at, fate{Status: Status(g.reason), At: tx.Now(), Reason: g.detail})
+			err = fates.Put(tx, at, fate{Status: Status(g.reason), At: tx.Now()})
 		}
 		if err != nil || known {
 			return err
 		}
-	case toEvents: // what the engine did is no message that is kept
-		g.ids = append(g.ids, m.MessageID)
-		return nil
 	}
 	_, again, err := fates.Get(tx, ofConsumer(m.Seq, toRepeat, ""))
 	if err == nil && !again {
@@ -77,11 +73,8 @@ func (g *burial) record(tx *audit.Tx) error {
 	if len(g.ids) == 0 {
 		return nil
 	}
-	subject := map[byte]string{toMailbox: "mailbox", toSubscription: "subscription", toEvents: "subscription", toAnswer: "message"}[g.kind]
+	subject := map[byte]string{toMailbox: "mailbox", toSubscription: "subscription", toAnswer: "message"}[g.kind]
 	detail := map[string]any{"reason": g.reason, "messages": g.ids}
-	if g.detail != "" {
-		detail["detail_sha256"] = core.SHA256(g.detail)
-	}
 	_, err := tx.Record(audit.Entry{Type: "message.dead", Subject: subject, ID: cmp.Or(g.name, g.ids[0]), Detail: detail})
 	return err
 }

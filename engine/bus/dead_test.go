@@ -138,38 +138,6 @@ func TestExpiredInTheHandOfAReaderThatGoesAway(t *testing.T) {
 	r.whole()
 }
 
-func TestRefusedMessagesAreDeadLettersWithTheReason(t *testing.T) {
-	r := newRig(t)
-	direct := r.direct("bob", `{}`)
-	s := r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
-	box := r.subscribe(bus.SubscribeOptions{Mailbox: "bob"})
-	passing := r.subscribe(bus.SubscribeOptions{Pattern: "job.>"})
-	published := r.publish("job.new", `{}`)
-	d := r.next(box)
-	for _, reason := range []string{"", "  ", strings.Repeat("x", 501), "\xff"} {
-		expect.Is(t, code(d.Refuse(t.Context(), reason)), core.InvalidInput, "reason", reason)
-	}
-	r.No(d.Refuse(t.Context(), "can't read it"))
-	expect.Is(t, code(d.Refuse(t.Context(), "again")), core.Conflict, "refused twice")
-	d.Ack() // changes nothing any more
-	r.No(r.next(s).Refuse(t.Context(), "no such job"))
-	expect.Is(t, code(r.next(passing).Refuse(t.Context(), "x")), core.Conflict, "refused what needs no acknowledgement")
-	for _, sub := range []*bus.Subscription{s, box, passing} {
-		r.nothing(sub)
-		r.No(sub.Close())
-	}
-	s = r.subscribe(bus.SubscribeOptions{Pattern: "job.>", Name: "worker"})
-	r.nothing(s)
-	r.No(s.Close())
-	letters := r.dead()
-	if len(letters) != 2 || letters[0].MessageID != published.MessageID || letters[0].Dead != "refused" ||
-		letters[0].Deliveries[0].Subscription != "worker" || letters[0].Deliveries[0].Reason != "no such job" ||
-		letters[1].MessageID != direct.MessageID || letters[1].Status != bus.Refused || letters[1].Deliveries[0].Reason != "can't read it" {
-		t.Errorf("%s", core.MustEncode(letters))
-	}
-	r.whole()
-}
-
 func TestOldMessagesAreCutOffAndLiveOnesStay(t *testing.T) {
 	r := newRig(t)
 	r.Close()

@@ -56,19 +56,3 @@ func TestABroadcastPassesAFullMailbox(t *testing.T) {
 	expect.True(t, len(dead) == 1 && dead[0].MessageID == m.MessageID && dead[0].Dead == "refused", "dead letters %+v", dead)
 	r.whole()
 }
-
-// What the engine did is no message of the bus: its refusal is told by the audit log
-// alone, and concerns no message of the same number.
-func TestARefusedEventIsNoDeadLetter(t *testing.T) {
-	r := newRig(t)
-	r.publish("news", `{}`) // both logs begin at 1
-	s := r.subscribe(bus.SubscribeOptions{Name: "watch", Pattern: "sys.>", From: 1})
-	d := r.next(s)
-	r.No(d.Refuse(t.Context(), "not mine"))
-	r.No(s.Close())
-	expect.Is(t, len(r.dead()), 0, "dead letters")
-	told := r.events("message.dead")
-	expect.True(t, len(told) == 1 && strings.Contains(string(told[0].Payload), d.Message.MessageID), "%v", told)
-	expect.Is(t, code(expect.Fault(r.Resend(t.Context(), alice, d.Message.MessageID))), core.InvalidInput, "sent an event of the engine again")
-	r.whole()
-}

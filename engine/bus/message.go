@@ -34,7 +34,7 @@ const (
 	Open      Status = "open"      // in a mailbox, unread
 	Taken     Status = "read"      // read and acknowledged
 	Expired   Status = "expired"   // nobody read it within its ttl
-	Refused   Status = "refused"   // its reader refused it
+	Refused   Status = "refused"   // the mailbox was full
 )
 
 // Statuses are the values that a list filters by. "unanswered" are the

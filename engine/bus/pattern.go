@@ -46,15 +46,6 @@ func ParsePattern(s string) (Pattern, error) {
 	return p, nil
 }
 
-// String is the pattern as it was written.
-func (p Pattern) String() string {
-	s := strings.Join(p.words, ".")
-	if p.rest {
-		s = strings.TrimPrefix(s+".>", ".")
-	}
-	return s
-}
-
 // Match reports whether a topic is selected. Those of the engine's own events
 // are only by a pattern that names sys itself.
 func (p Pattern) Match(topic string) bool {

@@ -29,7 +29,7 @@ func TestPatternsSelectTopics(t *testing.T) {
 		{"sys.task.*", "sys.task.queued", "sys.agent.idle sys.task"},
 	} {
 		p, err := bus.ParsePattern(c.pattern)
-		expect.True(t, err == nil && p.String() == c.pattern, "%s: %q, %v", c.pattern, p, err)
+		expect.No(t, err, c.pattern)
 		for _, topic := range strings.Fields(c.yes) {
 			expect.True(t, p.Match(topic), "%s does not select %s", c.pattern, topic)
 		}

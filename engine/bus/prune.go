@@ -97,7 +97,7 @@ func (b *Bus) forget(tx *audit.Tx, m *Message) error {
 }
 
 // Erasers erase the payloads of what the subject sent, and of messages about their
-// tasks; why these were refused, and why they refused those of others.
+// tasks.
 func (b *Bus) Erasers() []record.Eraser {
 	return []record.Eraser{b.messages.Eraser("messages")}
 }
@@ -106,7 +106,7 @@ func (b *Bus) eraseMessage(e *record.Erasure, m *Message) {
 	whose, over := e.Whose(m.TaskID)
 	theirs := whose != record.NotTheirs || m.SenderID == e.Of.Name || e.Of.Is(m.SentBy, m.SentPerson)
 	e.Written = true // not as a new one, which followers hear of
-	if eraseReasons(e, m, theirs); !theirs || !e.Wipe(&m.Payload) {
+	if !theirs || !e.Wipe(&m.Payload) {
 		return
 	}
 	if e.Check(decorate(e.Tx, m)); !over || m.Status == Open || m.Unanswered || b.inHand(e.Tx.Tenant(), m.Seq) {
@@ -129,15 +129,4 @@ func (f *feed) erased(m *Message) {
 		f.bytes += len(m.Payload) - len(f.tail[i].Payload)
 		f.tail[i] = m
 	}
-}
-
-// eraseReasons erases why a message was refused: by whoever it is about, or by the
-// subject alone.
-func eraseReasons(e *record.Erasure, m *Message, all bool) {
-	e.Check(fates.Each(e.Tx, record.Seq(m.Seq), func(k record.Parts, f fate) (bool, error) {
-		if kind, name := k.Byte(), string(k); (all || kind == toMailbox && name == e.Of.Name) && e.Wipe(&f.Reason) {
-			e.Then(func() error { return fates.Put(e.Tx, ofConsumer(m.Seq, kind, name), f) })
-		}
-		return true, nil
-	}))
 }

@@ -38,7 +38,6 @@ const (
 const (
 	toMailbox      = 'm' // a recipient's mailbox
 	toSubscription = 's' // a durable subscription; among dues without a name: all of them
-	toEvents       = 'e' // a durable subscription to the engine's events; seq is one of the audit log
 	toAnswer       = 'q' // the sender of a request, who waits for an answer
 	toRepeat       = 'r' // whoever gets it when it is sent again
 )

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"swarmdeck/engine/audit"
 	"swarmdeck/engine/core"
@@ -255,58 +253,6 @@ func (b *Bus) moved(s *Subscription) {
 	s.t.dirty[s] = struct{}{}
 	b.mu.Unlock()
 	b.loop.Ring(s.t.name)
-}
-
-// Refuse says that the message can't be dealt with: it becomes a dead letter
-// with the reason, 1-500 characters. Of what the engine did the audit log alone tells it.
-func (d Delivery) Refuse(ctx context.Context, reason string) error {
-	s := d.s
-	reason = strings.TrimSpace(reason)
-	if n := utf8.RuneCountInString(reason); n < 1 || n > maxReason || !utf8.ValidString(reason) {
-		return core.Invalid("reason", reason, "1-500 characters")
-	}
-	if s.opt.Mailbox == "" && s.durable == nil {
-		return core.Errorf(core.Conflict, "only what a mailbox or a durable subscription delivered can be refused")
-	}
-	s.mu.Lock()
-	m, inHand := s.flight[d.Message.Seq]
-	inHand = inHand && !s.closed
-	s.mu.Unlock()
-	if !inHand {
-		return core.Errorf(core.Conflict, "message %s is no longer in hand", d.Message.MessageID)
-	}
-	by := core.Self(s.t.name, "bus")
-	err := s.b.change(ctx, by, "refuse message "+m.MessageID, func(tx *audit.Tx) error {
-		return s.b.refuseIn(tx, s, m, reason)
-	})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	delete(s.flight, m.Seq)
-	s.mu.Unlock()
-	loop.Ring(s.bell)
-	if s.durable != nil {
-		s.b.moved(s)
-	}
-	return nil
-}
-
-const maxReason = 500
-
-func (b *Bus) refuseIn(tx *audit.Tx, s *Subscription, m *Message, reason string) error {
-	kind, name := byte(toSubscription), s.opt.Name
-	switch {
-	case s.pattern.system():
-		kind = toEvents
-	case s.opt.Mailbox != "":
-		kind, name = toMailbox, s.opt.Mailbox
-		if was, err := b.settle(tx, m, name, fate{Status: Refused, At: tx.Now(), Reason: reason}); err != nil || !was {
-			return err
-		}
-	}
-	g := burial{kind: kind, name: name, reason: string(Refused), detail: reason}
-	return g.bury(tx, m)
 }
 
 // flush writes what was acknowledged since the last one.
