@@ -58,7 +58,7 @@ func (l liar) At(ctx context.Context, tenant, event string) (dag.State, error) {
 	return lied(l.text, s, err)
 }
 
-func (l liar) Around(ctx context.Context, tenant string, q dag.GraphQuery) (dag.Graph, error) {
+func (l liar) Around(ctx context.Context, tenant string, q dag.LineageQuery) (dag.Graph, error) {
 	if q.Node == anything {
 		q.Node = dag.NodeRef{Type: dag.TypeAgent, ID: "scribe"}
 	}

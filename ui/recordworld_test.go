@@ -63,7 +63,7 @@ func (blank) At(_ context.Context, _, event string) (dag.State, error) {
 	return dag.State{}, core.Missing("event", event)
 }
 
-func (blank) Around(_ context.Context, _ string, q dag.GraphQuery) (dag.Graph, error) {
+func (blank) Around(_ context.Context, _ string, q dag.LineageQuery) (dag.Graph, error) {
 	return dag.Graph{}, core.Missing("node", q.Node.ID)
 }
 

@@ -146,7 +146,7 @@ func TestALineageLooksThroughEachEventOnce(t *testing.T) {
 			return len(l.Steps), err
 		}},
 		{"a graph", func() (int, error) {
-			g, err := r.Around(ctx, acme, dag.GraphQuery{Node: from, Most: 400, Depth: 5})
+			g, err := r.Around(ctx, acme, dag.LineageQuery{Node: from, Most: 400, Depth: 5})
 			return len(g.Nodes), err
 		}},
 	} {

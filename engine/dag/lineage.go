@@ -44,34 +44,17 @@ const (
 // the other (see relations): the events that made a message, the request that
 // a response answers and what that consumed, the call behind a result.
 func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Lineage, error) {
-	if q.Depth == 0 {
-		q.Depth = 10
-	}
-	if q.Most == 0 {
-		q.Most = 1000
-	}
-	f := &problems{}
-	q.Node.check(f, "node")
-	if q.Depth < 1 || q.Depth > maxDepth {
-		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxDepth)
-	}
-	if q.Most < 1 || q.Most > maxSteps {
-		f.add("most", "%d is not allowed; allowed: 1-%d", q.Most, maxSteps)
-	}
-	if err := f.err(); err != nil {
+	if err := q.check(10, maxDepth, 1000, maxSteps); err != nil {
 		return Lineage{}, err
 	}
 	w := &walk{q: q, seen: map[string]bool{}, out: Lineage{Node: q.Node, Steps: []Step{}}}
 	err := d.view(ctx, tenant, "follow a lineage", func(r reader) error {
-		num, _, err := r.num(nameKey(q.Node))
-		if err == nil && num == 0 {
-			err = core.Missing("node", q.Node.String())
-		}
-		if err != nil {
+		if _, err := r.named(q.Node); err != nil {
 			return err
 		}
 		w.reader = r
 		var said []NodeRef
+		var err error
 		if !q.Down && q.Node.Type.ofEvent() { // what it says comes from more than itself
 			if said, err = w.said(); err != nil {
 				return err
@@ -80,6 +63,26 @@ func (d *DAG) Lineage(ctx context.Context, tenant string, q LineageQuery) (Linea
 		return w.run(ctx, said...)
 	})
 	return w.out, err
+}
+
+// check fills in how far one goes where that is not said, and reports what is out of
+// its bounds.
+func (q *LineageQuery) check(depth, mostDepth, most, mostSteps int) error {
+	q.Depth, q.Most = cmp.Or(q.Depth, depth), cmp.Or(q.Most, most)
+	f := &problems{}
+	q.Node.check(f, "node")
+	f.upto("depth", q.Depth, mostDepth)
+	f.upto("most", q.Most, mostSteps)
+	return f.err()
+}
+
+// named is the number of a node that some event has to name.
+func (r reader) named(ref NodeRef) (uint64, error) {
+	num, _, err := r.num(nameKey(ref))
+	if err == nil && num == 0 {
+		err = core.Missing("node", ref.String())
+	}
+	return num, err
 }
 
 // walk is one search of a lineage.

@@ -33,13 +33,6 @@ type GraphEdge struct {
 	Type EdgeType `json:"type"`
 }
 
-// GraphQuery asks for a graph.
-type GraphQuery struct {
-	Node  NodeRef
-	Depth int // levels each way, 1-20; 0 means 3
-	Most  int // nodes each way, 1-500; 0 means 60
-}
-
 // Bounds of a graph.
 const (
 	maxLevels  = 20
@@ -50,31 +43,15 @@ const (
 
 // Around finds the lineage of a node both ways. At the node itself there are
 // also the edges that say nothing of cause: the runs of an agent, the owners
-// and holders of a resource, the newest 8 of each type.
-func (d *DAG) Around(ctx context.Context, tenant string, q GraphQuery) (Graph, error) {
-	if q.Depth == 0 {
-		q.Depth = 3
-	}
-	if q.Most == 0 {
-		q.Most = 60
-	}
-	f := &problems{}
-	q.Node.check(f, "node")
-	if q.Depth < 1 || q.Depth > maxLevels {
-		f.add("depth", "%d is not allowed; allowed: 1-%d", q.Depth, maxLevels)
-	}
-	if q.Most < 1 || q.Most > maxBoxes {
-		f.add("most", "%d is not allowed; allowed: 1-%d", q.Most, maxBoxes)
-	}
-	if err := f.err(); err != nil {
+// and holders of a resource, the newest 8 of each type. Depth and Most are levels
+// and nodes each way, 1-20 and 1-500; 0 means 3 and 60.
+func (d *DAG) Around(ctx context.Context, tenant string, q LineageQuery) (Graph, error) {
+	if err := q.check(3, maxLevels, 60, maxBoxes); err != nil {
 		return Graph{}, err
 	}
 	g := &grapher{at: map[string]int{}, drawn: map[GraphEdge]bool{}}
 	err := d.view(ctx, tenant, "draw a lineage", func(r reader) error {
-		num, _, err := r.num(nameKey(q.Node))
-		if err == nil && num == 0 {
-			err = core.Missing("node", q.Node.String())
-		}
+		num, err := r.named(q.Node)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func drawn(g dag.Graph) string {
 
 func TestAGraphStandsAroundItsNode(t *testing.T) {
 	s := newStory(t)
-	g := expect.Of(s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.answer.EventID}, Depth: 2}))(s.T)
+	g := expect.Of(s.Around(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.answer.EventID}, Depth: 2}))(s.T)
 	want := strings.Join([]string{
 		"-1 model_request DERIVED_FROM 0 model_response",
 		"-2 Message:m-1 EVENT_CONSUMES -1 model_request",
@@ -51,7 +51,7 @@ func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
 	h := s.head("ada", "")
 	h.Nodes = []dag.Node{dag.NewNode(&dag.Subagent{ID: "ada-2", ParentAgentID: "ada"})}
 	s.emit(h, &dag.AgentForked{FromBranch: "main", ToBranch: "try", AtEvent: ref(s.call)})
-	g := expect.Of(s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}}))(s.T)
+	g := expect.Of(s.Around(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}}))(s.T)
 	got := drawn(g)
 	for _, want := range []string{"0 Agent:ada AGENT_HAS_RUN 1 Run:r-1", "0 Agent:ada FORKED_FROM 1 Branch:ada/try", "0 Agent:ada SPAWNED_FROM 1 Subagent:ada-2"} {
 		expect.Has(t, got, want, "no")
@@ -60,12 +60,12 @@ func TestAGraphOfAnAgentHasItsRunsAndForks(t *testing.T) {
 
 func TestAGraphIsBounded(t *testing.T) {
 	s := newStory(t)
-	for _, q := range []dag.GraphQuery{{Depth: 21}, {Depth: -1}, {Most: 501}} {
+	for _, q := range []dag.LineageQuery{{Depth: 21}, {Depth: -1}, {Most: 501}} {
 		q.Node = dag.NodeRef{Type: dag.TypeAgent, ID: "ada"}
 		expect.Fails(t, expect.Fault(s.Around(t.Context(), acme, q)), q)
 	}
-	_, err := s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "nobody"}})
+	_, err := s.Around(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeAgent, ID: "nobody"}})
 	expect.Fails(t, err, "a node that nothing names")
-	g := expect.Of(s.Around(t.Context(), acme, dag.GraphQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1}))(s.T)
+	g := expect.Of(s.Around(t.Context(), acme, dag.LineageQuery{Node: dag.NodeRef{Type: dag.TypeEvent, ID: s.result.EventID}, Depth: 1}))(s.T)
 	expect.True(t, g.More, "it does not say that there is more")
 }

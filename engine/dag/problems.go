@@ -95,6 +95,12 @@ func (f *problems) count(field string, n, most int) bool {
 	return n <= most
 }
 
+func (f *problems) upto(field string, n, most int) {
+	if n < 1 || n > most {
+		f.add(field, "%d is not allowed; allowed: 1-%d", n, most)
+	}
+}
+
 func (f *problems) atLeast0(field string, n int64) {
 	if n < 0 {
 		f.add(field, "%d is not allowed; allowed: 0 or more", n)
@@ -139,10 +145,8 @@ func words[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-var eventIDPattern = core.Pattern(`^[0-9a-f]{64}$`)
-
 // IsEventID reports whether s reads as an event's id.
-func IsEventID(s string) bool { return len(s) == 64 && eventIDPattern().MatchString(s) }
+func IsEventID(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
 
 func (f *problems) eventID(field, id string) {
 	switch {

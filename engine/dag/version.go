@@ -94,12 +94,9 @@ func (d *DAG) Node(ctx context.Context, tenant string, ref NodeRef) (NodeInfo, e
 		return info, f.err()
 	}
 	err := d.view(ctx, tenant, "read a node", func(r reader) error {
-		num, _, err := r.num(nameKey(ref))
+		num, err := r.named(ref)
 		if err != nil {
 			return err
-		}
-		if num == 0 {
-			return core.Missing("node", ref.String())
 		}
 		return r.versions(num, ^uint64(0), func(v *Version) (bool, error) {
 			info.Versions = append(info.Versions, *v)

@@ -24,7 +24,7 @@ const (
 
 func dagGraph() *Op {
 	var p Picture
-	q, size := dag.GraphQuery{Depth: 3, Most: 60}, "80x24"
+	q, size := dag.LineageQuery{Depth: 3, Most: 60}, "80x24"
 	return change(Op{
 		Name: "dag graph", Short: "Draw what led to a node and what came of it", Effect: Reads, Example: "dag graph 3f1c09aa --size 160x40\ndag graph Agent:ada",
 		Long: "Draw what led to a node, to its left, and what came of it, to its right, as boxes and lines; of an agent its runs,\n" +

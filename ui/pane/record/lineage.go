@@ -38,7 +38,7 @@ func NewLineage(of DAG) *Lineage {
 			if err != nil {
 				return dag.Graph{}, err
 			}
-			return of.Around(ctx, tenant, dag.GraphQuery{Node: ref, Depth: depth})
+			return of.Around(ctx, tenant, dag.LineageQuery{Node: ref, Depth: depth})
 		},
 		Took: func(g *dag.Graph) { p.graph.Set(*g) },
 	})

@@ -30,7 +30,7 @@ type DAG interface {
 	Get(ctx context.Context, tenant, event string) (dag.Detail, error)
 	Node(ctx context.Context, tenant string, ref dag.NodeRef) (dag.NodeInfo, error)
 	At(ctx context.Context, tenant, event string) (dag.State, error)
-	Around(ctx context.Context, tenant string, q dag.GraphQuery) (dag.Graph, error)
+	Around(ctx context.Context, tenant string, q dag.LineageQuery) (dag.Graph, error)
 }
 
 // recorded is what the record has under a name: an event, or else a node.
