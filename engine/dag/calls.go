@@ -49,14 +49,8 @@ func CallStatuses() []string {
 // Calls lists tool calls with their results: those of a run in their order,
 // all others newest first.
 func (d *DAG) Calls(ctx context.Context, tenant string, q Query) (core.Page[Call], error) {
-	var none core.Page[Call]
-	f, err := q.Check()
-	if err != nil {
-		return none, err
-	}
-	q.Filter = f
 	if q.Status != "" && !slices.Contains(CallStatuses(), q.Status) {
-		return none, core.Invalid("status", q.Status, words(CallStatuses()))
+		return core.Page[Call]{}, core.Invalid("status", q.Status, words(CallStatuses()))
 	}
 	q.returned, q.Status = q.Status, "" // which is not on the events
 	q.Kind = ""                         // calls are of one kind
@@ -102,7 +96,7 @@ func (r reader) callsOf(run string) (listed, error) {
 func (r reader) call(e Recorded) (Call, error) {
 	b := e.Event.Body.(*ToolCall)
 	c := Call{
-		CallID: b.CallID, Server: b.Server, Tool: b.Tool, RunID: e.Event.RunID, AgentID: e.Event.AgentID, Status: callOpen,
+		CallID: b.CallID, Server: b.Server, Tool: b.Tool, RunID: e.Event.RunID, AgentID: e.Event.AgentID,
 		CallEvent: e.Event.EventID, CalledAt: e.Event.TS, Args: b.Args, TaskID: e.Event.TaskID, TraceID: e.Event.TraceID,
 		RequestedBy: b.RequestedBy,
 	}
@@ -110,24 +104,33 @@ func (r reader) call(e Recorded) (Call, error) {
 	if err != nil {
 		return c, err
 	}
-	prefix := record.Seq(stream).Text(b.CallID)
-	err = callIDs.Within(r, prefix, record.Seq(e.Pos+1), nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
+	result, without, err := r.resultOf(stream, e.Pos, b.CallID)
+	if c.Status = without; err != nil || result == 0 {
+		return c, err
+	}
+	res, err := r.event(result)
+	if err != nil {
+		return c, err
+	}
+	t := res.Event.Body.(*ToolResult)
+	c.Status, c.Result, c.Error, c.ResultEvent, c.ReturnedAt = string(t.Status), t.Result, t.Error, res.Event.EventID, res.Event.TS
+	c.DurationMS = max(0, res.Event.TS.at.Sub(e.Event.TS.at).Milliseconds())
+	return c, nil
+}
+
+// resultOf is the pos of a call's result, 0 when it has none, and the status that the
+// call has without one.
+func (r reader) resultOf(stream, call uint64, id string) (result uint64, without string, err error) {
+	without = callOpen
+	err = callIDs.Within(r, record.Seq(stream).Text(id), record.Seq(call+1), nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
 		if kindOf(found) == KindToolCall.code() {
-			if c.Status == callOpen {
-				c.Status = callReplaced
-			}
+			without = callReplaced
 			return false, nil
 		}
-		res, err := r.event(rest.Seq())
-		if err != nil {
-			return false, err
-		}
-		t := res.Event.Body.(*ToolResult)
-		c.Status, c.Result, c.Error, c.ResultEvent, c.ReturnedAt = string(t.Status), t.Result, t.Error, res.Event.EventID, res.Event.TS
-		c.DurationMS = max(0, res.Event.TS.at.Sub(e.Event.TS.at).Milliseconds())
+		result = rest.Seq()
 		return true, nil
 	})
-	return c, err
+	return result, without, err
 }
 
 // kindOf is the code of the kind of event that an entry of callIDs is for.

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -81,18 +82,9 @@ func (w row) skim() (s skimmed, err error) {
 	return s, nil
 }
 
-// told is the status of an event, as status has it of a decoded one.
-func (s *skimmed) told() string {
-	switch s.Kind {
-	case KindModelResponse, KindToolResult, KindLivenessProbe:
-		return s.Status
-	case KindSnapshotCreated, KindRestoreAttempted:
-		return s.Outcome
-	case KindRunFinished:
-		return s.Exit
-	}
-	return ""
-}
+// told is the status of an event, as status has it of a decoded one: no kind has more
+// than one of them.
+func (s *skimmed) told() string { return cmp.Or(s.Status, s.Outcome, s.Exit) }
 
 // block is what the rows of a full block say.
 type block struct{ columns, returns, pieces []byte }
@@ -135,24 +127,17 @@ func (r reader) readBlock(n uint64) (b block, err error) {
 }
 
 // cameOf is the status of a tool call, as Call has it.
-func (r reader) cameOf(call row, id string) (came string, err error) {
-	came = callOpen
-	err = callIDs.Within(r, record.Seq(call.stream).Text(id), record.Seq(call.pos+1), nil, false, func(rest record.Parts, found record.Found[[]byte]) (bool, error) {
-		if kindOf(found) == KindToolCall.code() {
-			if came == callOpen {
-				came = callReplaced
-			}
-			return false, nil
-		}
-		w, err := r.row(rest.Seq())
-		if err != nil {
-			return false, err
-		}
-		s, err := w.skim()
-		came = s.Status
-		return true, err
-	})
-	return came, err
+func (r reader) cameOf(call row, id string) (string, error) {
+	result, without, err := r.resultOf(call.stream, call.pos, id)
+	if err != nil || result == 0 {
+		return without, err
+	}
+	w, err := r.row(result)
+	if err != nil {
+		return "", err
+	}
+	s, err := w.skim()
+	return s.Status, err
 }
 
 // blocksAtOnce bounds what one transaction adds beside what it fills, to a record
