@@ -103,14 +103,7 @@ func (r reader) taskOf(e *Event) (string, error) {
 func (e *Event) erased() (core.Raw, error) {
 	head := e.Head
 	head.EventID, head.Erased = "", &core.Erased{SHA256: e.EventID, Bytes: int64(len(e.raw))}
-	rest, err := core.Encode(e.Body)
-	if err != nil {
-		return nil, err
-	}
-	data, err := core.Encode(struct {
-		Head `json:",embed"`
-		Body core.Raw `json:",embed"`
-	}{head, rest})
+	data, err := encode(head, e.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -120,18 +120,23 @@ func newBody(k Kind) Body {
 // its EventID follows from the rest.
 func NewEvent(head Head, body Body) (Event, error) {
 	head.Kind, head.EventID = body.Kind(), ""
-	rest, err := core.Encode(body)
-	if err != nil {
-		return Event{}, fmt.Errorf("encode a %s: %w", head.Kind, err)
-	}
-	data, err := core.Encode(struct {
-		Head `json:",embed"`
-		Body core.Raw `json:",embed"`
-	}{head, rest})
+	data, err := encode(head, body)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode a %s: %w", head.Kind, err)
 	}
 	return Parse(data)
+}
+
+// encode is the JSON of an event out of its parts.
+func encode(head Head, body Body) ([]byte, error) {
+	rest, err := core.Encode(body)
+	if err != nil {
+		return nil, err
+	}
+	return core.Encode(struct {
+		Head `json:",embed"`
+		Body core.Raw `json:",embed"`
+	}{head, rest})
 }
 
 // Parse reads an event from JSON and checks it: fields, references, enums and
