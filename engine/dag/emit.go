@@ -368,7 +368,7 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 	for _, of := range []struct {
 		class byte
 		id    string
-	}{{typeCode(TypeAgent), e.AgentID}, {nameTask, first(e.TaskID, h.TaskID)}, {nameSession, first(e.SessionID, h.SessionID)}} {
+	}{{typeCode(TypeAgent), e.AgentID}, {nameTask, cmp.Or(e.TaskID, h.TaskID)}, {nameSession, cmp.Or(e.SessionID, h.SessionID)}} {
 		if of.id == "" {
 			continue
 		}
@@ -390,13 +390,6 @@ func (w *writer) index(e *Event, pos, stream, seq uint64) error {
 		}
 	}
 	return w.indexKind(e, pos, stream)
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 func (w *writer) indexKind(e *Event, pos, stream uint64) error {

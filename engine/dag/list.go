@@ -65,11 +65,19 @@ func (r reader) ofRun(run string) (listed, error) {
 // list pages through what make turns the events into that are in all the lists
 // which find gives; keep leaves out more of them, of those that no column tells
 // of, when q narrows the lists, nil none. Those of a run come in their order,
-// all others newest first.
+// all others newest first. A filter's kind is one of events.
 func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(reader, *Query) ([]listed, error),
 	keep func(reader, Recorded) (bool, error), make func(reader, Recorded) (T, error),
 ) (core.Page[T], error) {
-	f, forward := q.Filter, q.Forward || q.Run != ""
+	f, err := q.Check()
+	if err == nil && q.Kind != "" && newBody(Kind(q.Kind)) == nil {
+		err = core.Invalid("kind", q.Kind, words(Kinds()))
+	}
+	if err != nil {
+		return core.Page[T]{}, err
+	}
+	q.Filter = f
+	forward := q.Forward || q.Run != ""
 	var items []T
 	var s *search
 	total, narrow := 0, false
@@ -80,7 +88,7 @@ func list[T any](ctx context.Context, d *DAG, tenant string, q Query, find func(
 		}
 		return err
 	}
-	err := d.view(ctx, tenant, "list the record", func(r reader) error {
+	err = d.view(ctx, tenant, "list the record", func(r reader) error {
 		lists, err := find(r, &q)
 		if err != nil {
 			return err

@@ -25,13 +25,8 @@ type PolicyChange struct {
 // Policies lists what policies went through, newest first: the events that
 // activate a policy, or state something of one.
 func (d *DAG) Policies(ctx context.Context, tenant string, f core.Filter) (core.Page[PolicyChange], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[PolicyChange]{}, err
-	}
 	active := ""
-	q := Query{Filter: f}
-	return list(ctx, d, tenant, q, func(r reader, _ *Query) ([]listed, error) {
+	return list(ctx, d, tenant, Query{Filter: f}, func(r reader, _ *Query) ([]listed, error) {
 		var err error
 		if active, err = r.activePolicy(^uint64(0)); err != nil {
 			return nil, err
@@ -149,10 +144,6 @@ type Fork struct {
 
 // Forks lists where agents come from, newest first.
 func (d *DAG) Forks(ctx context.Context, tenant string, f core.Filter) (core.Page[Fork], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Fork]{}, err
-	}
 	return list(ctx, d, tenant, Query{Filter: f}, func(r reader, _ *Query) ([]listed, error) {
 		n, err := r.last(forks, nil)
 		return []listed{{rows: forks, n: n}}, err

@@ -1,6 +1,7 @@
 package dag
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -125,15 +126,7 @@ func (e *Event) routine() bool {
 // for or one kind. A page costs the same wherever it
 // stands and however long the record is, unless more narrows it.
 func (d *DAG) Timeline(ctx context.Context, tenant string, q Query) (core.Page[Moment], error) {
-	var none core.Page[Moment]
-	f, err := q.Check()
-	if err != nil {
-		return none, err
-	}
-	if q.Kind != "" && newBody(Kind(q.Kind)) == nil {
-		return none, core.Invalid("kind", q.Kind, words(Kinds()))
-	}
-	q.Filter, q.Forward, q.told = f, true, !q.All && q.Kind == ""
+	q.Forward, q.told = true, !q.All && q.Kind == ""
 	return list(ctx, d, tenant, q, reader.lists, nil, func(r reader, e Recorded) (Moment, error) {
 		m, err := r.moment(e)
 		if q.Short {
@@ -158,7 +151,7 @@ func (r reader) moment(e Recorded) (Moment, error) {
 	case *ModelRequest:
 		err = r.answered(&m)
 	case *ModelResponse:
-		m.Status = first(string(b.Status), string(CallOK))
+		m.Status = string(cmp.Or(b.Status, CallOK))
 		if m.Message, err = r.message(&e.Event, b.OutputRef); err == nil {
 			err = r.requested(&m)
 		}
@@ -218,7 +211,7 @@ func (r reader) answered(m *Moment) error {
 			looked++
 			return looked < maxShown, nil
 		}
-		m.Until, m.Status = e.Event.TS, first(status(&e.Event), string(CallOK))
+		m.Until, m.Status = e.Event.TS, cmp.Or(status(&e.Event), string(CallOK))
 		return false, nil
 	})
 }
@@ -251,7 +244,7 @@ func (r reader) lasted(m *Moment) error {
 	if err != nil {
 		return err
 	}
-	m.Status = first(h.Exit, h.Status)
+	m.Status = cmp.Or(h.Exit, h.Status)
 	if m.Event.Kind == KindRunFinished {
 		m.From = h.StartedAt
 	} else {
