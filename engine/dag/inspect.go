@@ -31,6 +31,9 @@ type lane struct {
 // inspect looks at the next event.
 func (c *inspector) inspect(rec Record) error {
 	e := &rec.Event
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	if rec.Pos <= c.pos {
 		return tampered(e.EventID, "its pos %d comes after %d", rec.Pos, c.pos)
 	}

@@ -112,7 +112,7 @@ func (d *DAG) ImportEvents(ctx context.Context, by core.Caller, source, src stri
 	if s == nil {
 		return done, core.Invalid("format", source, strings.Join(slices.Sorted(maps.Keys(d.sources)), ", "))
 	}
-	if err := s.Read(ctx, src, func(Event) error { return nil }); err != nil {
+	if err := s.Read(ctx, src, func(Event) error { return ctx.Err() }); err != nil {
 		return done, audit.Explain("look at "+src, err)
 	}
 	stop := errors.New("no more is wanted")

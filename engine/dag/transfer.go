@@ -18,10 +18,12 @@ import (
 // loss.
 type Format interface {
 	// Export writes records, in their order, to a place that does not exist
-	// yet. After an error nothing is left there. The records can be read twice.
+	// yet. After an error, such as that the context ended, nothing is left there. The
+	// records can be read twice.
 	Export(ctx context.Context, dest string, records iter.Seq2[Record, error]) error
 	// Import reads records in their order, and what the place says they are in
-	// all. An import calls it twice: to look at everything, then to take it in.
+	// all. An import calls it twice: to look at everything, then to take it in. each
+	// fails when the context ends.
 	Import(ctx context.Context, src string, each func(Record) error) (Manifest, error)
 }
 
@@ -211,7 +213,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 		batch = append(batch, rec)
 		bytes += len(rec.Event.raw)
 		if len(batch) < importBatch && bytes < batchBytes {
-			return nil
+			return ctx.Err()
 		}
 		return flush()
 	})

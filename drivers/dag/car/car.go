@@ -118,7 +118,7 @@ func names(text []byte) (all []string) {
 }
 
 // Export implements dag.Format; dest is a file.
-func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
+func (Format) Export(_ context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
 	return jsonl.Create(dest, func(f *os.File) error {
 		w := writer{bufio.NewWriterSize(f, 1<<18)}
 		// The root is known at the end: its place is kept.
@@ -126,7 +126,7 @@ func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Rec
 		if _, err := w.out.Write(append(binary.AppendUvarint(nil, uint64(len(first))), first...)); err != nil {
 			return err
 		}
-		top, err := w.write(ctx, records)
+		top, err := w.write(records)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Rec
 }
 
 // write writes all blocks and returns the root's identifier.
-func (w writer) write(ctx context.Context, records iter.Seq2[dag.Record, error]) (cid, error) {
+func (w writer) write(records iter.Seq2[dag.Record, error]) (cid, error) {
 	var tally dag.Tally
 	top := root{Pages: []link{}}
 	now := page{}
@@ -154,9 +154,6 @@ func (w writer) write(ctx context.Context, records iter.Seq2[dag.Record, error])
 		return err
 	}
 	for rec, err := range records {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return "", err
 		}
@@ -205,11 +202,11 @@ func (Format) Import(ctx context.Context, src string, each func(dag.Record) erro
 	if err != nil {
 		return dag.Manifest{}, err
 	}
-	return a.read(ctx, each)
+	return a.read(each)
 }
 
 // read follows the links from the root.
-func (a *archive) read(ctx context.Context, each func(dag.Record) error) (dag.Manifest, error) {
+func (a *archive) read(each func(dag.Record) error) (dag.Manifest, error) {
 	var top root
 	if err := a.node(a.root, &top); err != nil {
 		return dag.Manifest{}, fmt.Errorf("root: %w", err)
@@ -220,14 +217,11 @@ func (a *archive) read(ctx context.Context, each func(dag.Record) error) (dag.Ma
 			return top.Manifest, fmt.Errorf("page %d: %w", i, err)
 		}
 		for _, l := range now.Entries {
-			if err := ctx.Err(); err != nil {
-				return top.Manifest, err
-			}
 			rec, err := a.record(l)
-			if err != nil {
-				return top.Manifest, err
+			if err == nil {
+				err = each(rec)
 			}
-			if err := each(rec); err != nil {
+			if err != nil {
 				return top.Manifest, err
 			}
 		}

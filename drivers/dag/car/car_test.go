@@ -114,7 +114,7 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, _ = a.read(t.Context(), func(rec dag.Record) error {
+		_, _ = a.read(func(rec dag.Record) error {
 			if again, err := dag.Parse(rec.Event.JSON()); err != nil || again.EventID != rec.Event.EventID {
 				t.Fatalf("%s: %v", rec.Event.JSON(), err)
 			}

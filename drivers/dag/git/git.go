@@ -71,7 +71,7 @@ func (f Format) export(ctx context.Context, dir string, records iter.Seq2[dag.Re
 	}
 	err = f.Git.Write(ctx, do("fast-import", "--quiet", "--done", "--date-format=raw"), func(pipe io.Writer) error {
 		w := &writer{out: bufio.NewWriterSize(pipe, 1<<18), forks: forks, open: map[string]*segment{}, tips: map[string]int{}, commits: map[string]int{}}
-		if err := w.write(ctx, records); err != nil {
+		if err := w.write(records); err != nil {
 			return err
 		}
 		return w.out.Flush()

@@ -60,7 +60,7 @@ func (f Format) Import(ctx context.Context, src string, each func(dag.Record) er
 	if err := r.gather(ctx); err != nil {
 		return m, err
 	}
-	return m, r.merge(ctx, each)
+	return m, r.merge(each)
 }
 
 // reader reads a repository of ours.
@@ -261,13 +261,10 @@ func posOf(line []byte) (uint64, error) {
 }
 
 // merge hands the lines over in the record's order.
-func (r *reader) merge(ctx context.Context, each func(dag.Record) error) error {
+func (r *reader) merge(each func(dag.Record) error) error {
 	core.Sort(r.index, func(a, b place) int { return cmp.Compare(a.pos, b.pos) })
 	var buf, before []byte
 	for i, p := range r.index {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		buf = slices.Grow(buf[:0], p.size)[:p.size]
 		if _, err := r.lines.ReadAt(buf, p.at); err != nil {
 			return fmt.Errorf("read a line: %w", err)

@@ -2,7 +2,6 @@ package git
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"iter"
 	"maps"
@@ -46,11 +45,8 @@ type segment struct {
 	lines  []byte
 }
 
-func (w *writer) write(ctx context.Context, records iter.Seq2[dag.Record, error]) error {
+func (w *writer) write(records iter.Seq2[dag.Record, error]) error {
 	for rec, err := range records {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err == nil {
 			err = w.record(rec)
 		}

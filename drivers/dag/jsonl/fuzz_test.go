@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(sound)
 	f.Add([]byte("{\"end\":{}}\n{}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = jsonl.Read(t.Context(), bytes.NewReader(data), func(rec dag.Record) error {
+		_, _ = jsonl.Read(bytes.NewReader(data), func(rec dag.Record) error {
 			line := expect.Of(jsonl.Encode(rec))(t)
 			again, _, err := jsonl.Decode(line)
 			expect.Must(t, err == nil && again.Event.EventID == rec.Event.EventID && len(again.Edges) == len(rec.Edges), "%s: %v", line, err)

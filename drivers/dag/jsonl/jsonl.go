@@ -68,14 +68,11 @@ type Format struct{}
 var _ dag.Format = Format{}
 
 // Export implements dag.Format; dest is a file.
-func (Format) Export(ctx context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
+func (Format) Export(_ context.Context, dest string, records iter.Seq2[dag.Record, error]) error {
 	return Create(dest, func(f *os.File) error {
 		w := bufio.NewWriterSize(f, 1<<18)
 		var tally dag.Tally
 		for rec, err := range records {
-			if err == nil {
-				err = ctx.Err()
-			}
 			if err != nil {
 				return err
 			}
@@ -119,25 +116,22 @@ func Create(path string, write func(*os.File) error) error {
 	return nil
 }
 
-func (Format) Import(ctx context.Context, src string, each func(dag.Record) error) (dag.Manifest, error) {
+func (Format) Import(_ context.Context, src string, each func(dag.Record) error) (dag.Manifest, error) {
 	var nobody *safeopen.Own // who names a file to import has checked it
 	f, err := nobody.File(src)
 	if err != nil {
 		return dag.Manifest{}, err
 	}
 	defer f.Close()
-	return Read(ctx, f, each)
+	return Read(f, each)
 }
 
 // Read reads lines up to the end; nothing may follow it.
-func Read(ctx context.Context, r io.Reader, each func(dag.Record) error) (m dag.Manifest, err error) {
+func Read(r io.Reader, each func(dag.Record) error) (m dag.Manifest, err error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 0, 1<<16), MaxLine)
 	ended := false
 	for n := 1; in.Scan(); n++ {
-		if err := ctx.Err(); err != nil {
-			return m, err
-		}
 		if ended {
 			return m, core.Errorf(core.InvalidInput, "line %d: something follows the end", n).With("field", "line")
 		}
@@ -165,7 +159,7 @@ type Events struct{}
 var _ dag.Source = Events{}
 
 // Read implements dag.Source; src is a file.
-func (Events) Read(ctx context.Context, src string, each func(dag.Event) error) error {
+func (Events) Read(_ context.Context, src string, each func(dag.Event) error) error {
 	var nobody *safeopen.Own // who names a file to import has checked it
 	f, err := nobody.File(src)
 	if err != nil {
@@ -173,9 +167,6 @@ func (Events) Read(ctx context.Context, src string, each func(dag.Event) error) 
 	}
 	defer f.Close()
 	for e, err := range dag.ReadEvents(f) {
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err == nil {
 			err = each(e)
 		}

@@ -34,7 +34,7 @@ func (Format) Import(ctx context.Context, src string, each func(dag.Record) erro
 	if err != nil {
 		return m, damaged(err)
 	}
-	r := &reader{ctx: ctx, db: db}
+	r := &reader{db: db}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	defer r.close()
 	return r.read(each)
@@ -51,7 +51,6 @@ func damaged(err error) error {
 
 // reader reads one database.
 type reader struct {
-	ctx          context.Context
 	db           *sqlite3.Conn
 	stmts        []*sqlite3.Stmt
 	edges, nodes uint64 // rows read
@@ -90,14 +89,11 @@ func (r *reader) read(each func(dag.Record) error) (m dag.Manifest, err error) {
 		}
 	}
 	for all.Step() {
-		if err := r.ctx.Err(); err != nil {
-			return m, err
-		}
 		rec, err := r.record(all, ofEvent[edges], ofEvent[nodes])
-		if err != nil {
-			return m, err
+		if err == nil {
+			err = each(rec)
 		}
-		if err := each(rec); err != nil {
+		if err != nil {
 			return m, err
 		}
 	}
