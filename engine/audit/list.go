@@ -25,28 +25,43 @@ const slice = 20_000
 // names, f.Status by the state it led to, f.Since and f.Until (both
 // inclusive). With times alone a page costs the same however long the log is.
 func (l *Ledger) List(ctx context.Context, tenant string, f core.Filter) (core.Page[Event], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Event]{}, err
-	}
-	if want := newMatcher(f); want != nil {
-		return l.matching(ctx, tenant, f, want, true)
-	}
-	lo, hi, err := l.span(ctx, tenant, f)
-	if err != nil {
-		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
-	}
-	return l.page(ctx, tenant, f, lo, hi)
+	return l.list(ctx, tenant, f, true)
 }
 
-// matching takes a page out of the events that match, with bookkeeping or without.
-func (l *Ledger) matching(ctx context.Context, tenant string, f core.Filter, want *matcher, routine bool) (core.Page[Event], error) {
-	g := core.Gather[Event]{Filter: f}
+// Told is List without bookkeeping, but of a filter that names a kind. With times alone
+// a page costs the same however long the log is.
+func (l *Ledger) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[Event], error) {
+	return l.list(ctx, tenant, f, false)
+}
+
+func (l *Ledger) list(ctx context.Context, tenant string, f core.Filter, routine bool) (page core.Page[Event], err error) {
+	if f, err = f.Check(); err != nil {
+		return page, err
+	}
 	lo, hi, err := l.span(ctx, tenant, f)
+	if want := newMatcher(f); err != nil {
+		return page, fmt.Errorf("list audit events: %w", err)
+	} else if want != nil {
+		page, err = l.matching(ctx, tenant, f, lo, hi, want, routine || f.Kind != "")
+	} else if routine {
+		page, err = l.page(ctx, tenant, f, lo, hi)
+	} else {
+		err = l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
+			page, err = told(tx, f, lo, hi)
+			return err
+		})
+	}
 	if err != nil {
 		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
 	}
-	err = l.walkBack(ctx, tenant, lo, hi, func(data []byte) error {
+	return page, nil
+}
+
+// matching takes a page out of the events lo to hi that match, with bookkeeping or
+// without.
+func (l *Ledger) matching(ctx context.Context, tenant string, f core.Filter, lo, hi uint64, want *matcher, routine bool) (core.Page[Event], error) {
+	g := core.Gather[Event]{Filter: f}
+	err := l.walkBack(ctx, tenant, lo, hi, func(data []byte) error {
 		ok, err := want.match(data, routine)
 		if err != nil || !ok {
 			return err
@@ -59,10 +74,7 @@ func (l *Ledger) matching(ctx context.Context, tenant string, f core.Filter, wan
 		g.Add(e)
 		return err
 	})
-	if err != nil {
-		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
-	}
-	return g.Result(), nil
+	return g.Result(), err
 }
 
 // page takes one page out of [lo, hi] by arithmetic: seqs have no gaps.
@@ -79,10 +91,7 @@ func (l *Ledger) page(ctx context.Context, tenant string, f core.Filter, lo, hi 
 		items = append(items, e)
 		return err
 	})
-	if err != nil {
-		return core.Page[Event]{}, fmt.Errorf("list audit events: %w", err)
-	}
-	return core.NewPage(items, f, total), nil
+	return core.NewPage(items, f, total), err
 }
 
 // span returns the first and last seq within the filter's times; an empty

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -20,30 +19,6 @@ func Routine(eventType string) bool {
 		return true
 	}
 	return false
-}
-
-// Told is List without bookkeeping, but of a filter that names a kind. With times alone
-// a page costs the same however long the log is.
-func (l *Ledger) Told(ctx context.Context, tenant string, f core.Filter) (core.Page[Event], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[Event]{}, err
-	}
-	if want := newMatcher(f); want != nil {
-		return l.matching(ctx, tenant, f, want, f.Kind != "")
-	}
-	var page core.Page[Event]
-	lo, hi, err := l.span(ctx, tenant, f)
-	if err == nil {
-		err = l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
-			page, err = told(tx, f, lo, hi)
-			return err
-		})
-	}
-	if err != nil {
-		return page, fmt.Errorf("list audit events: %w", err)
-	}
-	return page, nil
 }
 
 // told takes a page out of the events lo to hi that are told. Each is looked for by its
