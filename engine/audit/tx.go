@@ -88,8 +88,8 @@ func (tx *Tx) Record(e Entry) (uint64, error) {
 	}
 	if e.Trace = cmp.Or(e.Trace, tx.Trace); e.Trace == "" {
 		e.Trace = tx.l.opt.NewTrace()
-	} else if !plainTrace(e.Trace) {
-		return 0, core.CheckTrace(e.Trace)
+	} else if err := core.CheckTrace(e.Trace); err != nil {
+		return 0, err
 	}
 	if tx.stamp.at == nil {
 		tx.stamp.by, tx.stamp.at = tx.By, tx.at.AppendFormat(tx.stampBuf[:0], time.RFC3339Nano)
@@ -158,21 +158,6 @@ func rawLen(v any) int {
 		return 64
 	}
 	return len(raw)
-}
-
-func plainTrace(s string) bool {
-	if len(s) != 32 {
-		return false
-	}
-	zero := true
-	for i := range len(s) {
-		c := s[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-		zero = zero && c == '0'
-	}
-	return !zero
 }
 
 // Changed tells the watchers, after the commit, that a record changed.
