@@ -143,19 +143,21 @@ func HeadOf(tx store.Tx) ([]byte, error) {
 // kept outside the data file lets Verify notice later that the log was cut or
 // rewritten, even by one who has the key.
 func (l *Ledger) Checkpoint(ctx context.Context, tenant string) ([]byte, error) {
-	var data []byte
-	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
-		value, err := tx.Get(heads, checkpointKey)
-		data = append(data, value...)
+	var head []byte
+	err := l.st.View(ctx, tenant, func(tx store.Tx) (err error) {
+		head, err = needHead(tx)
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read the checkpoint of %s: %w", tenant, err)
+	return head, err
+}
+
+// needHead is HeadOf of a log that must have one.
+func needHead(tx store.Tx) ([]byte, error) {
+	head, err := HeadOf(tx)
+	if err == nil && head == nil {
+		err = core.Errorf(core.NotFound, "the audit log of %s has no checkpoint yet", tx.Tenant())
 	}
-	if data == nil {
-		return nil, core.Errorf(core.NotFound, "the audit log of %s has no checkpoint yet", tenant)
-	}
-	return data, nil
+	return head, err
 }
 
 // signedCheckpoint reads a checkpoint of a tenant's log, which a key has to have signed

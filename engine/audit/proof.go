@@ -35,12 +35,9 @@ func (l *Ledger) Prove(ctx context.Context, tenant, id string) ([]byte, error) {
 		if seq == 0 || data == nil {
 			return core.Missing("event", id)
 		}
-		head, err := tx.Get(heads, checkpointKey)
+		head, err := needHead(tx)
 		if err != nil {
 			return err
-		}
-		if head == nil {
-			return core.Errorf(core.NotFound, "the audit log of %s has no checkpoint yet", tenant)
 		}
 		c, err := ParseCheckpoint(head)
 		if err != nil && !errors.Is(err, ErrUnsigned) {

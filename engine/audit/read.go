@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"swarmdeck/engine/core"
@@ -32,14 +31,9 @@ func (l *Ledger) Get(ctx context.Context, tenant, id string) (Event, error) {
 	return e, err
 }
 
-// local turns an event's id into its sequence number. One of another tenant is
-// refused and the attempt audited.
+// local is the number of the event of an id, which a reader names.
 func (l *Ledger) local(ctx context.Context, tenant, id string) (uint64, error) {
-	seq, err := core.LocalSeq(core.EventPrefix, tenant, id)
-	if errors.Is(err, core.ErrForeign) {
-		return 0, l.Refuse(ctx, core.Self(tenant, "reader"), Entry{Type: "tenant.violation", Subject: "event", ID: id}, err)
-	}
-	return seq, err
+	return l.LocalSeq(ctx, core.Self(tenant, "reader"), core.EventPrefix, id)
 }
 
 func get(tx store.Tx, seq uint64) (Event, error) {
@@ -53,25 +47,10 @@ func get(tx store.Tx, seq uint64) (Event, error) {
 	return decode(data)
 }
 
-// Since returns up to n events after seq, oldest first.
+// Since returns up to n events after seq, oldest first, some thousands at most.
 func (l *Ledger) Since(ctx context.Context, tenant string, seq uint64, n int) ([]Event, error) {
-	var events []Event
-	err := l.st.View(ctx, tenant, func(tx store.Tx) error {
-		if n <= 0 {
-			return nil
-		}
-		return tx.Scan(Events, key(seq+1), nil, false, func(_, data []byte) (bool, error) {
-			e, err := decode(data)
-			if err == nil {
-				events = append(events, e)
-			}
-			return len(events) < n, err
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read audit events after %d: %w", seq, err)
-	}
-	return events, nil
+	events, _, err := l.Pick(ctx, tenant, seq, n, func([]byte) bool { return true })
+	return events, err
 }
 
 // Trail follows the Prev links from seq, newest first, at most n events.

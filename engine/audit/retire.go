@@ -43,22 +43,11 @@ func (l *Ledger) Retirable(ctx context.Context, tenant string, age Age) (first, 
 		if age.Before.IsZero() || first > count {
 			return nil
 		}
-		// Times never run backwards in a log.
-		lo, hi := first, count+1 // hi is the first event that is not older
-		for lo < hi {
-			mid := lo + (hi-lo)/2
-			at, err := timeOf(tx, mid)
-			if err != nil {
-				return err
-			}
-			if at.Before(age.Before) {
-				lo = mid + 1
-			} else {
-				hi = mid
-			}
-		}
-		newest = max(newest, lo-1)
-		return nil
+		_, older, err := core.Filter{Until: age.Before}.Span(int(count-upto), func(i int) (time.Time, error) {
+			return timeOf(tx, first+uint64(i))
+		})
+		newest = max(newest, upto+uint64(older))
+		return err
 	})
 	return first, newest, err
 }
