@@ -32,20 +32,6 @@ const (
 	KindRestoreAttempted Kind = "restore_attempted"
 )
 
-// Kinds are all kinds in the model's order. A kind's place in this list is part
-// of what is stored: new ones come at the end.
-func Kinds() []Kind {
-	return []Kind{
-		KindModelRequest, KindModelResponse, KindHistoryAppend, KindToolCall, KindToolResult, KindMCPResourceUpdated,
-		KindMCPListChanged, KindPolicyActivated, KindInterruption, KindSubstitution, KindAgentForked, KindRunStarted,
-		KindRunFinished, KindSnapshotMaterialized,
-		KindSnapshotCreated, KindResourceAttached, KindResourceDetached, KindLivenessProbe, KindRestoreAttempted,
-	}
-}
-
-// code is a kind's number in keys, from 1.
-func (k Kind) code() byte { return byte(slices.Index(Kinds(), k) + 1) }
-
 // typeCode is a node type's number in keys, from 1.
 func typeCode(t NodeType) byte { return byte(slices.Index(NodeTypes(), t) + 1) }
 

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -47,73 +49,41 @@ type Event struct {
 	id  [32]byte
 }
 
-// need says whether events of a kind have a run and an agent.
-type need struct{ run, agent presence }
+// bodies are the fields of each kind, in the model's order. A kind's place in this list
+// is part of what is stored: new ones come at the end.
+var bodies = []Body{
+	new(ModelRequest), new(ModelResponse), new(HistoryAppend), new(ToolCall), new(ToolResult), new(MCPResourceUpdated),
+	new(MCPListChanged), new(PolicyActivated), new(Interruption), new(Substitution), new(AgentForked), new(RunStarted),
+	new(RunFinished), new(SnapshotMaterialized),
+	new(SnapshotCreated), new(ResourceAttached), new(ResourceDetached), new(LivenessProbe), new(RestoreAttempted),
+}
 
-type presence byte
-
-const (
-	required presence = iota
-	maybeNot
-	never
-)
-
-// needs follows the model's lists of fields.
-func needs(k Kind) need {
+// needs says whether events of a kind must have a run and an agent, by the model's lists
+// of fields.
+func needs(k Kind) (run, agent bool) {
 	switch k {
-	case KindSnapshotCreated, KindRestoreAttempted, KindAgentForked:
-		return need{run: maybeNot}
-	case KindPolicyActivated, KindResourceAttached, KindResourceDetached:
-		return need{run: maybeNot}
+	case KindSnapshotCreated, KindRestoreAttempted, KindAgentForked, KindPolicyActivated, KindResourceAttached, KindResourceDetached:
+		return false, true
 	case KindLivenessProbe:
-		return need{run: maybeNot, agent: maybeNot}
+		return false, false
 	}
-	return need{}
+	return true, true
+}
+
+// Kinds are all kinds in the model's order.
+func Kinds() []Kind { return core.Map(bodies, Body.Kind) }
+
+// code is a kind's number in keys, from 1; 0 of one that is not known.
+func (k Kind) code() byte {
+	return byte(slices.IndexFunc(bodies, func(b Body) bool { return b.Kind() == k }) + 1)
 }
 
 // newBody makes the empty body of a kind; nil for a kind that is not known.
 func newBody(k Kind) Body {
-	switch k {
-	case KindModelRequest:
-		return new(ModelRequest)
-	case KindModelResponse:
-		return new(ModelResponse)
-	case KindHistoryAppend:
-		return new(HistoryAppend)
-	case KindToolCall:
-		return new(ToolCall)
-	case KindToolResult:
-		return new(ToolResult)
-	case KindMCPResourceUpdated:
-		return new(MCPResourceUpdated)
-	case KindMCPListChanged:
-		return new(MCPListChanged)
-	case KindPolicyActivated:
-		return new(PolicyActivated)
-	case KindInterruption:
-		return new(Interruption)
-	case KindSubstitution:
-		return new(Substitution)
-	case KindAgentForked:
-		return new(AgentForked)
-	case KindRunStarted:
-		return new(RunStarted)
-	case KindRunFinished:
-		return new(RunFinished)
-	case KindSnapshotMaterialized:
-		return new(SnapshotMaterialized)
-	case KindSnapshotCreated:
-		return new(SnapshotCreated)
-	case KindResourceAttached:
-		return new(ResourceAttached)
-	case KindResourceDetached:
-		return new(ResourceDetached)
-	case KindLivenessProbe:
-		return new(LivenessProbe)
-	case KindRestoreAttempted:
-		return new(RestoreAttempted)
+	if k.code() == 0 {
+		return nil
 	}
-	return nil
+	return reflect.New(reflect.TypeOf(bodies[k.code()-1]).Elem()).Interface().(Body)
 }
 
 // NewEvent makes an event out of its parts. The head's Kind is the body's, and
@@ -221,24 +191,13 @@ func (e *Event) check() error {
 	if e.TS.IsZero() {
 		f.add("ts", "missing; a UTC time such as 2026-01-02T15:04:05.678Z")
 	}
-	want := needs(e.Kind)
-	for _, id := range []struct {
-		name, value string
-		want        presence
-	}{{"run_id", e.RunID, want.run}, {"agent_id", e.AgentID, want.agent}} {
-		if id.want == required {
-			f.name(id.name, id.value)
-		} else {
-			f.optional(id.name, id.value)
-		}
-	}
+	run, agent := needs(e.Kind)
+	f.nameIf(run, "run_id", e.RunID)
+	f.nameIf(agent, "agent_id", e.AgentID)
 	if e.Parent != nil {
 		e.Parent.check(f, "parent")
 	}
-	if e.Kind == KindModelRequest {
-		f.name("correlation_id", e.CorrelationID)
-	}
-	f.optional("correlation_id", e.CorrelationID)
+	f.nameIf(e.Kind == KindModelRequest, "correlation_id", e.CorrelationID)
 	f.optional("task_id", e.TaskID)
 	f.optional("session_id", e.SessionID)
 	f.optional("trace_id", e.TraceID)

@@ -64,16 +64,17 @@ func (f *problems) err() error {
 }
 
 // name checks a required id or name.
-func (f *problems) name(field, value string) {
-	if value == "" {
-		f.add(field, "missing")
-		return
-	}
-	f.optional(field, value)
-}
+func (f *problems) name(field, value string) { f.nameIf(true, field, value) }
 
 // optional checks an id or name that may be absent.
-func (f *problems) optional(field, value string) { f.text(field, value, maxID) }
+func (f *problems) optional(field, value string) { f.nameIf(false, field, value) }
+
+func (f *problems) nameIf(required bool, field, value string) {
+	if required && value == "" {
+		f.add(field, "missing")
+	}
+	f.text(field, value, maxID)
+}
 
 func (f *problems) text(field, value string, most int) {
 	switch {
