@@ -83,8 +83,11 @@ func newBody(k Kind) Body {
 	if k.code() == 0 {
 		return nil
 	}
-	return reflect.New(reflect.TypeOf(bodies[k.code()-1]).Elem()).Interface().(Body)
+	return emptyLike(bodies[k.code()-1])
 }
+
+// emptyLike makes what a pointer like this points to.
+func emptyLike[T any](like T) T { return reflect.New(reflect.TypeOf(like).Elem()).Interface().(T) }
 
 // NewEvent makes an event out of its parts. The head's Kind is the body's, and
 // its EventID follows from the rest.

@@ -3,6 +3,7 @@ package dag
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"swarmdeck/engine/core"
 )
@@ -81,58 +82,43 @@ type Node struct {
 
 // NodeBody are the fields of a node: *Message, *Resource, *Snapshot,
 // *RunSnapshot, *Handle, *Policy or *Subagent.
-type NodeBody interface{ check(*problems) }
+type NodeBody interface {
+	id() string
+	check(*problems)
+}
 
-// bodyOf makes an empty body.
+func (b *Message) id() string     { return b.ID }
+func (b *Resource) id() string    { return b.ID }
+func (b *Snapshot) id() string    { return b.ID }
+func (b *RunSnapshot) id() string { return b.ID }
+func (b *Handle) id() string      { return b.ID }
+func (b *Policy) id() string      { return b.ID }
+func (b *Subagent) id() string    { return b.ID }
+
+// nodeBodies are the fields of the first types of nodes, in their order.
+var nodeBodies = []NodeBody{new(Message), new(Resource), new(Snapshot), new(RunSnapshot), new(Handle), new(Policy), new(Subagent)}
+
+// bodyOf makes an empty body; nil of a type that has no fields.
 func bodyOf(t NodeType) NodeBody {
-	switch t {
-	case TypeMessage:
-		return new(Message)
-	case TypeResource:
-		return new(Resource)
-	case TypeSnapshot:
-		return new(Snapshot)
-	case TypeRunSnapshot:
-		return new(RunSnapshot)
-	case TypeHandle:
-		return new(Handle)
-	case TypePolicy:
-		return new(Policy)
-	case TypeSubagent:
-		return new(Subagent)
+	i := slices.Index(NodeTypes()[:len(nodeBodies)], t)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return emptyLike(nodeBodies[i])
 }
 
 // NewNode is a node as an event states it.
 func NewNode(body NodeBody) Node {
-	for _, t := range NodeTypes() {
-		if like := bodyOf(t); like != nil && reflect.TypeOf(like) == reflect.TypeOf(body) {
-			return Node{Type: t, Body: body}
-		}
-	}
-	return Node{}
+	i := slices.IndexFunc(nodeBodies, func(like NodeBody) bool { return reflect.TypeOf(like) == reflect.TypeOf(body) })
+	return Node{Type: NodeTypes()[i], Body: body}
 }
 
 // ID is the node's id.
 func (n Node) ID() string {
-	switch b := n.Body.(type) {
-	case *Message:
-		return b.ID
-	case *Resource:
-		return b.ID
-	case *Snapshot:
-		return b.ID
-	case *RunSnapshot:
-		return b.ID
-	case *Handle:
-		return b.ID
-	case *Policy:
-		return b.ID
-	case *Subagent:
-		return b.ID
+	if n.Body == nil {
+		return ""
 	}
-	return ""
+	return n.Body.id()
 }
 
 // Ref names the node.
@@ -140,7 +126,7 @@ func (n Node) Ref() NodeRef { return NodeRef{n.Type, n.ID()} }
 
 func (n Node) check(f *problems, at Time) {
 	if n.Body == nil {
-		oneOf(f, "type", n.Type, NodeTypes()[:7]...)
+		oneOf(f, "type", n.Type, NodeTypes()[:len(nodeBodies)]...)
 		return
 	}
 	n.Body.check(f)
