@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -58,16 +57,14 @@ func (d *DAG) when(q *TimeQuery) (time.Time, error) {
 // Resources lists the resources that were there at a time, the newest first,
 // each with its owners, mounts and liveness of then. q.Kind is a kind of
 // resource, q.Agent an owner or holder.
-func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.Page[ResourceAt], error) {
-	var none core.Page[ResourceAt]
+func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (page core.Page[ResourceAt], err error) {
 	at, err := d.when(&q)
 	if err != nil {
-		return none, err
+		return page, err
 	}
 	if q.Kind != "" && !slices.Contains(resourceKinds(), ResourceKind(q.Kind)) {
-		return none, core.Invalid("kind", q.Kind, words(resourceKinds()))
+		return page, core.Invalid("kind", q.Kind, words(resourceKinds()))
 	}
-	g := core.Gather[ResourceAt]{Filter: q.Filter}
 	err = d.view(ctx, tenant, "list the resources", func(r reader) error {
 		spans, err := r.spans(spanExists, at)
 		if err != nil {
@@ -77,30 +74,29 @@ func (d *DAG) Resources(ctx context.Context, tenant string, q TimeQuery) (core.P
 		if err != nil {
 			return err
 		}
-		narrow := q.Kind != "" || q.Agent != "" || q.Match != ""
-		for _, s := range spans {
-			if !narrow && !g.Shows() {
-				g.Total++
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			res, err := r.resourceAt(s, at, held[s.id])
-			if err != nil {
-				if err = d.passOver(tenant, err); err != nil {
-					return err
-				}
-				continue
-			}
-			if !narrow || q.fits(res) {
-				g.Add(res)
-			}
-		}
-		return nil
+		page, err = pageOf(ctx, d, tenant, q, spans, q.fits, func(s span) (ResourceAt, error) { return r.resourceAt(s, at, held[s.id]) })
+		return err
 	})
-	if err != nil {
-		return none, err
+	return page, err
+}
+
+// pageOf makes a page of what spans are read as. Where nothing narrows it, only those on
+// it are read; what can't be is passed over.
+func pageOf[T any](ctx context.Context, d *DAG, tenant string, q TimeQuery, spans []span, fits func(T) bool, read func(span) (T, error)) (core.Page[T], error) {
+	g := core.Gather[T]{Filter: q.Filter}
+	narrow := q.Kind != "" || q.Agent != "" || q.Run != "" || q.Match != ""
+	for _, s := range spans {
+		if !narrow && !g.Shows() {
+			g.Total++
+			continue
+		}
+		v, err := read(s)
+		if err == nil && (!narrow || fits(v)) {
+			g.Add(v)
+		}
+		if err = cmp.Or(d.passOver(tenant, err), ctx.Err()); err != nil {
+			return core.Page[T]{}, err
+		}
 	}
 	return g.Result(), nil
 }
@@ -117,7 +113,7 @@ func (q *TimeQuery) fits(r ResourceAt) bool {
 	if r.Resource != nil {
 		text += " " + r.Resource.Name
 	}
-	return strings.Contains(strings.ToLower(text), strings.ToLower(q.Match))
+	return q.Finds(text)
 }
 
 // spans lists what held at a time, what began last first.
@@ -233,45 +229,27 @@ func (r reader) probed(num uint64, at time.Time, l *LivenessState) error {
 // Mounts lists which resources were in whose hands at a time, the newest
 // first: runs and containers that mount them, agents that they are attached to.
 // q.Agent is a holder, q.Run a run.
-func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (core.Page[Mount], error) {
+func (d *DAG) Mounts(ctx context.Context, tenant string, q TimeQuery) (page core.Page[Mount], err error) {
 	at, err := d.when(&q)
 	if err != nil {
-		return core.Page[Mount]{}, err
+		return page, err
 	}
-	g := core.Gather[Mount]{Filter: q.Filter}
+	fits := func(m Mount) bool {
+		return (q.Agent == "" || m.Holder == NodeRef{TypeAgent, q.Agent}) && (q.Run == "" || m.Holder == NodeRef{TypeRun, q.Run}) &&
+			q.Finds(m.ResourceID+" "+m.Mount)
+	}
 	err = d.view(ctx, tenant, "list the mounts", func(r reader) error {
 		all, err := r.mountsAt(at)
 		if err != nil {
 			return err
 		}
-		for _, s := range all {
-			narrow := q.Agent != "" || q.Run != "" || q.Match != ""
-			if !narrow && !g.Shows() {
-				g.Total++
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+		page, err = pageOf(ctx, d, tenant, q, all, fits, func(s span) (Mount, error) {
 			_, m, err := r.mount(s.pos, s.i)
-			if err != nil {
-				if err = d.passOver(tenant, err); err != nil {
-					return err
-				}
-				continue
-			}
-			if q.Agent != "" && m.Holder != (NodeRef{TypeAgent, q.Agent}) || q.Run != "" && m.Holder != (NodeRef{TypeRun, q.Run}) ||
-				!strings.Contains(strings.ToLower(m.ResourceID+" "+m.Mount), strings.ToLower(q.Match)) {
-				continue
-			}
-			g.Add(m)
-		}
-		return nil
+			return m, err
+		})
+		return err
 	})
-	if err != nil {
-		return core.Page[Mount]{}, err
-	}
-	return g.Result(), nil
+	return page, err
 }
 
 // mountsAt are the mounts of a time, and what was attached to agents.
