@@ -72,11 +72,11 @@ func (l liar) Around(ctx context.Context, tenant string, q dag.LineageQuery) (da
 	return g, err
 }
 
-func (l liar) ProposeFork(_ context.Context, _, _, event string) (resource.Proposal, error) {
+func (l liar) Plan(_ context.Context, _ string, q resource.ForkRequest) (resource.Proposal, error) {
 	p, err := lied(l.text, resource.Proposal{Name: "x", Task: "x", Parts: []resource.Part{
 		{Resource: dag.Resource{Name: "x"}, Choice: resource.Choice{Mode: dag.PlanSnapshot}, Allowed: []dag.Plan{dag.PlanKeep, dag.PlanSnapshot}, Note: "x"},
 	}}, nil)
-	p.AtEvent, p.Parts[0].Resource.ID, p.Parts[0].Why = event, l.text, map[dag.Plan]string{dag.PlanDiscard: l.text}
+	p.AtEvent, p.Parts[0].Resource.ID, p.Parts[0].Why = q.At, l.text, map[dag.Plan]string{dag.PlanDiscard: l.text}
 	return p, err
 }
 

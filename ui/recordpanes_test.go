@@ -145,10 +145,10 @@ func TestPoliciesLookRight(t *testing.T) {
 // forkable is an agent with a directory, a process and something unknown.
 type forkable struct{}
 
-func (f forkable) ProposeFork(_ context.Context, _, agent, event string) (resource.Proposal, error) {
+func (f forkable) Plan(_ context.Context, _ string, q resource.ForkRequest) (resource.Proposal, error) {
 	why := map[dag.Plan]string{dag.PlanSnapshot: "it has not the capability snapshot"}
 	return resource.Proposal{
-		AgentID: agent, Name: agent + "-2", FromBranch: "main", ToBranch: agent + "-2", AtEvent: event, Kind: dag.KindToolCall, Task: resource.GoOn,
+		AgentID: q.AgentID, Name: q.AgentID + "-2", FromBranch: "main", ToBranch: q.AgentID + "-2", AtEvent: q.At, Kind: dag.KindToolCall, Task: resource.GoOn,
 		Parts: []resource.Part{
 			{
 				Resource: dag.Resource{ID: "dir-work", Kind: dag.ResourceFile, Name: "/work"}, Choice: resource.Choice{Mode: dag.PlanSnapshot},

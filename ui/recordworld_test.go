@@ -67,8 +67,8 @@ func (blank) Around(_ context.Context, _ string, q dag.LineageQuery) (dag.Graph,
 	return dag.Graph{}, core.Missing("node", q.Node.ID)
 }
 
-func (blank) ProposeFork(_ context.Context, _, agent, _ string) (resource.Proposal, error) {
-	return resource.Proposal{}, core.Missing("agent", agent)
+func (blank) Plan(_ context.Context, _ string, q resource.ForkRequest) (resource.Proposal, error) {
+	return resource.Proposal{}, core.Missing("agent", q.AgentID)
 }
 
 func (blank) Compare(_ context.Context, _, a, _ string) (dag.Comparison, error) {

@@ -35,7 +35,7 @@ func (r *Resources) Fork(ctx context.Context, by core.Caller, q ForkRequest) (Fo
 	if err := operators(by, "fork"); err != nil {
 		return Forked{}, err
 	}
-	p, err := r.propose(ctx, by.Tenant, q)
+	p, err := r.Plan(ctx, by.Tenant, q)
 	if err != nil {
 		return Forked{}, err
 	}
@@ -177,16 +177,10 @@ func (e forking) Act(ctx context.Context, j control.Job) (control.Seen, error) {
 // by the resource it was made of.
 func (e forking) plan(ctx context.Context, j control.Job, a forkArgs) (plan []dag.VolumePlan, made map[string]dag.Resource, err error) {
 	made = map[string]dag.Resource{}
-	result := func(step int) (out stepResult, err error) {
-		if step < 1 || step > len(j.Earlier) {
-			return out, core.Errorf(core.Internal, "a fork names step %d of %d before it", step, len(j.Earlier))
-		}
-		return out, core.DecodeStored(j.Earlier[step-1], &out)
-	}
 	for _, p := range a.Parts {
 		v := dag.VolumePlan{Resource: p.Resource, Mode: p.Choice.Mode, KeptBy: p.KeptBy}
 		if p.Taken > 0 {
-			got, err := result(p.Taken)
+			got, err := earlier(j, p.Taken)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -200,7 +194,7 @@ func (e forking) plan(ctx context.Context, j control.Job, a forkArgs) (plan []da
 			v.SnapshotRef = &s.Snapshot.ExternalRef
 		}
 		if p.Restored > 0 {
-			got, err := result(p.Restored)
+			got, err := earlier(j, p.Restored)
 			if err != nil {
 				return nil, nil, err
 			}

@@ -55,18 +55,8 @@ type ForkRequest struct {
 	Reason  string            // why, for the record
 }
 
-// ProposeFork says what a fork of an agent at an event would be. It changes
-// nothing.
-func (r *Resources) ProposeFork(ctx context.Context, tenant, agent, event string) (Proposal, error) {
-	return r.propose(ctx, tenant, ForkRequest{AgentID: agent, At: event})
-}
-
-// Plan is ProposeFork with what somebody wants otherwise.
-func (r *Resources) Plan(ctx context.Context, tenant string, q ForkRequest) (Proposal, error) {
-	return r.propose(ctx, tenant, q)
-}
-
-func (r *Resources) propose(ctx context.Context, tenant string, q ForkRequest) (p Proposal, err error) {
+// Plan says what a fork of an agent at an event would be. It changes nothing.
+func (r *Resources) Plan(ctx context.Context, tenant string, q ForkRequest) (p Proposal, err error) {
 	p = Proposal{AgentID: q.AgentID, Continued: FromRecord}
 	if p.source, err = r.opt.Agents.Agent(ctx, tenant, q.AgentID); err != nil {
 		return p, err

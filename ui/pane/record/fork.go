@@ -18,7 +18,7 @@ import (
 // Forks says what a fork of an agent at an event would be; *resource.Resources
 // does.
 type Forks interface {
-	ProposeFork(ctx context.Context, tenant, agent, event string) (resource.Proposal, error)
+	Plan(ctx context.Context, tenant string, q resource.ForkRequest) (resource.Proposal, error)
 }
 
 // forks reads for a pane what a fork would be, and opens the form. A pane has
@@ -43,7 +43,7 @@ func (a *forks) Do(env pane.Env, e pane.Item) tea.Cmd {
 	}
 	tenant := env.Tenant
 	return a.reader.Read(e.ID, func(ctx context.Context) (resource.Proposal, error) {
-		return a.from.ProposeFork(ctx, tenant, e.Agent, e.ID)
+		return a.from.Plan(ctx, tenant, resource.ForkRequest{AgentID: e.Agent, At: e.ID})
 	})
 }
 
