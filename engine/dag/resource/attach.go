@@ -174,10 +174,7 @@ func (r *Resources) Probe(ctx context.Context, by core.Caller, id string) (View,
 	if err != nil {
 		return View{}, err
 	}
-	d, err := r.driver(&k.Resource)
-	if err == nil {
-		err = r.away(&k)
-	}
+	d, err := r.driverHere(&k)
 	if err != nil {
 		return View{}, err
 	}

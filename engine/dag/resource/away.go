@@ -26,6 +26,15 @@ func (r *Resources) away(k *kept) error {
 	return err
 }
 
+// driverHere is what looks after a resource that can be seen from here.
+func (r *Resources) driverHere(k *kept) (Driver, error) {
+	d, err := r.driver(&k.Resource)
+	if err == nil {
+		err = r.away(k)
+	}
+	return d, err
+}
+
 // keptAway is the error of a snapshot that another machine keeps.
 func (r *Resources) keptAway(s *shot) error {
 	return s.Place.Away(r.opt.Place, "the snapshot "+s.Snapshot.ID, "")

@@ -63,21 +63,17 @@ func log(tx *audit.Tx, what, resource string, detail map[string]any) error {
 }
 
 // keptIn reads a resource, nil when it is not looked after.
-func keptIn(tx store.Tx, id string) (*kept, error) {
-	k, there, err := resources.Get(tx, record.Key(id))
-	if err != nil || !there {
-		return nil, err
-	}
-	return &k, nil
-}
+func keptIn(tx store.Tx, id string) (*kept, error) { return rowIn(tx, resources, id) }
 
 // shotIn reads a snapshot, nil when it is not here.
-func shotIn(tx store.Tx, id string) (*shot, error) {
-	s, there, err := snapshots.Get(tx, record.Key(id))
+func shotIn(tx store.Tx, id string) (*shot, error) { return rowIn(tx, snapshots, id) }
+
+func rowIn[T any](tx store.Tx, rows record.Rows[T], id string) (*T, error) {
+	row, there, err := rows.Get(tx, record.Key(id))
 	if err != nil || !there {
 		return nil, err
 	}
-	return &s, nil
+	return &row, nil
 }
 
 // kept reads a resource that is looked after.

@@ -106,11 +106,8 @@ func (e restoring) of(ctx context.Context, j control.Job) (a stepArgs, s shot, d
 		return a, s, nil, err
 	}
 	if a.Snapshot == "" {
-		var before stepResult
-		if a.Taken < 1 || a.Taken > len(j.Earlier) {
-			return a, s, nil, core.Invalid("snapshot", "", "a snapshot, or the step that takes it")
-		}
-		if err = core.DecodeStored(j.Earlier[a.Taken-1], &before); err != nil {
+		before, err := earlier(j, a.Taken)
+		if err != nil {
 			return a, s, nil, err
 		}
 		a.Snapshot = before.Snapshot

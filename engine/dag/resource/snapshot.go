@@ -70,6 +70,14 @@ type stepResult struct {
 	Resource *dag.Resource `json:"resource,omitzero"` // that a restore made
 }
 
+// earlier is what a step before came to, by its number from 1.
+func earlier(j control.Job, step int) (out stepResult, err error) {
+	if step < 1 || step > len(j.Earlier) {
+		return out, core.Invalid("step", step, fmt.Sprintf("one of the %d before", len(j.Earlier)))
+	}
+	return out, core.DecodeStored(j.Earlier[step-1], &out)
+}
+
 // intend has one step done, and waits for it.
 func (r *Resources) intend(ctx context.Context, by core.Caller, k kept, action string, a stepArgs) (out stepResult, err error) {
 	done, err := r.bringAbout(ctx, by, control.Spec{
@@ -149,10 +157,7 @@ func (e snapshotting) Compensate(ctx context.Context, j control.Job) (control.Se
 
 // take takes a snapshot and notes it; one that is noted already is returned.
 func (r *Resources) take(ctx context.Context, by core.Caller, k kept, s shot, id string) (shot, error) {
-	d, err := r.driver(&k.Resource)
-	if err == nil {
-		err = r.away(&k)
-	}
+	d, err := r.driverHere(&k)
 	if err != nil {
 		return s, err
 	}

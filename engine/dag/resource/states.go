@@ -178,15 +178,12 @@ func (r *Resources) leave(id [2]string, left bool) {
 // outside of what is kept, and so needs no intent. One that is late is noted where
 // the record is by then, as taken while calls were under way.
 func (r *Resources) keepNow(ctx context.Context, tenant, agent string, k kept, at uint64, during bool, late <-chan struct{}) error {
-	d, err := r.driver(&k.Resource)
+	d, err := r.driverHere(&k)
 	if err != nil {
 		return err
 	}
 	last, n, err := r.newest(ctx, tenant, k.Resource.ID)
 	if err != nil {
-		return err
-	}
-	if err := r.away(&k); err != nil {
 		return err
 	}
 	var ref *dag.ExtRef

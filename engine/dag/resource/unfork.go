@@ -54,8 +54,7 @@ func (e forking) Compensate(ctx context.Context, j control.Job) (control.Seen, e
 // with that step.
 func (forking) restored(j control.Job, a forkArgs) bool {
 	for _, p := range a.Parts {
-		var out stepResult
-		if n := p.Restored; n > 0 && (n > len(j.Earlier) || core.DecodeStored(j.Earlier[n-1], &out) != nil || out.Resource == nil || holds(out.Resource, a.Made.Dir)) {
+		if out, err := earlier(j, p.Restored); p.Restored > 0 && (err != nil || out.Resource == nil || holds(out.Resource, a.Made.Dir)) {
 			return true
 		}
 	}
