@@ -154,25 +154,33 @@ func (s *Budgets) Any(tenant string) bool { return len(s.held.Of(tenant)) > 0 }
 // stops its running work. One on the number of tasks does neither: it holds new
 // ones one by one, by Full.
 func (s *Budgets) Spent(tenant string, who Spender) bool {
-	all := s.held.Of(tenant)
-	if len(all) == 0 {
-		return false
-	}
-	for name := range who.subjects() {
-		if b := all[name]; b != nil && b.Reached != "" && b.Reached != limitTasks {
+	for _, b := range s.of(tenant, who) {
+		if b.Reached != "" && b.Reached != limitTasks {
 			return true
 		}
 	}
 	return false
 }
 
+// of are the budgets that a spender draws on, by their subjects.
+func (s *Budgets) of(tenant string, who Spender) iter.Seq2[string, *Budget] {
+	return func(yield func(string, *Budget) bool) {
+		all := s.held.Of(tenant)
+		if len(all) == 0 {
+			return
+		}
+		for name := range who.subjects() {
+			if b := all[name]; b != nil && !yield(name, b) {
+				return
+			}
+		}
+	}
+}
+
 // Limited reports whether a spender has a budget: what it uses is to be known at once.
 func (s *Budgets) Limited(tenant string, who Spender) bool {
-	all := s.held.Of(tenant)
-	for name := range who.subjects() {
-		if all[name] != nil {
-			return true
-		}
+	for range s.of(tenant, who) {
+		return true
 	}
 	return false
 }
@@ -181,9 +189,8 @@ func (s *Budgets) Limited(tenant string, who Spender) bool {
 // denied; "" is none. For a task that has not started, one on the number of tasks
 // counts too.
 func (s *Budgets) Denied(tenant string, who Spender, started bool) string {
-	all := s.held.Of(tenant)
-	for name := range who.subjects() {
-		if b := all[name]; b != nil && b.Denied && b.Reached != "" && !(started && b.Reached == limitTasks) {
+	for name, b := range s.of(tenant, who) {
+		if b.Denied && b.Reached != "" && !(started && b.Reached == limitTasks) {
 			return name
 		}
 	}
@@ -193,9 +200,8 @@ func (s *Budgets) Denied(tenant string, who Spender, started bool) string {
 // Reached names the first used-up budget of a spender, "" for none, and tells
 // whether more was denied.
 func (s *Budgets) Reached(tenant string, who Spender) (name string, denied bool) {
-	all := s.held.Of(tenant)
-	for name := range who.subjects() {
-		if b := all[name]; b != nil && b.Reached != "" {
+	for name, b := range s.of(tenant, who) {
+		if b.Reached != "" {
 			return name, b.Denied
 		}
 	}

@@ -130,12 +130,8 @@ func (s *Budgets) UsageIn(tx *audit.Tx, subject string) Usage { return usage(tx,
 // a spender start; the budget is asked about then.
 func (s *Budgets) Full(tx *audit.Tx, who Spender) (full bool) {
 	tenant := tx.Tenant()
-	all := s.held.Of(tenant)
-	if len(all) == 0 {
-		return false
-	}
-	for name := range who.subjects() {
-		if of := all[name]; of != nil && of.Tasks > 0 && tx.Counter(countUse("tasks", name)) >= of.Tasks*(of.Granted+1) {
+	for name, of := range s.of(tenant, who) {
+		if of.Tasks > 0 && tx.Counter(countUse("tasks", name)) >= of.Tasks*(of.Granted+1) {
 			full = true
 			tx.OnCommit(func() { s.noteExhausted(subject{tenant, name}) })
 		}
