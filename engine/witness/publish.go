@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/engine/audit"
@@ -123,7 +122,7 @@ func (p *publisher) publish(ctx context.Context, l Line, size uint64) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	why := brief(err)
+	why := core.Cut(err.Error(), maxReason)
 	e := record.Event{Detail: map[string]string{"error": why}}
 	if !p.St.Failing {
 		e.Type = "witness.failing"
@@ -133,10 +132,4 @@ func (p *publisher) publish(ctx context.Context, l Line, size uint64) error {
 		st.NextAt = now.Add(core.Backoff(st.Attempts, firstRest, longRest))
 		st.Failing, st.Attempts, st.LastError, st.FailedAt = true, st.Attempts+1, why, now
 	})
-}
-
-// brief is an error as it is kept.
-func brief(err error) string {
-	s := err.Error()
-	return strings.ToValidUTF8(s[:min(len(s), maxReason)], "")
 }

@@ -187,7 +187,7 @@ func (s *Witnesses) Compare(ctx context.Context, tenant string, r *audit.Report)
 			return ctx.Err()
 		}
 		if err != nil {
-			found.Problems = append(found.Problems, "can't be read: "+brief(err))
+			found.Problems = append(found.Problems, "can't be read: "+core.Cut(err.Error(), maxReason))
 		} else if found.Newest < w.Size {
 			found.Problems = append(found.Problems, fmt.Sprintf("it was cut short: a checkpoint of %d events was published, it holds up to %d", w.Size, found.Newest))
 		}

@@ -121,17 +121,12 @@ func (b *batch) whole(tx store.Tx) error {
 		return err
 	}
 	for _, name := range buckets {
-		var failed error
 		err := tx.Scan(name, nil, nil, false, func(key, value []byte) (bool, error) {
-			r := record{Row: store.Row{Bucket: name, Key: bytes.Clone(key)}, value: append([]byte{}, value...)}
-			if failed = b.ctx.Err(); failed == nil {
-				failed = b.add(r)
+			if err := b.ctx.Err(); err != nil {
+				return false, err
 			}
-			return failed == nil, nil
+			return true, b.add(record{Row: store.Row{Bucket: name, Key: bytes.Clone(key)}, value: append([]byte{}, value...)})
 		})
-		if err == nil {
-			err = failed
-		}
 		if err != nil {
 			return fmt.Errorf("copy bucket %s: %w", name, err)
 		}
