@@ -262,10 +262,6 @@ func (d *reading) runner(v document.Value) {
 			}
 		}},
 	}
-	needed := map[string][]string{
-		"builtin": {"name"}, "exec": {"argv"}, "agent": {"agent", "prompt"},
-		"mcp": {"server", "tool"}, "cad": {"method"}, composite: {"steps"},
-	}
 	kind := v.Field("kind")
 	if kind.Kind() == document.Nothing {
 		d.Fail(kind, "missing")
@@ -280,8 +276,9 @@ func (d *reading) runner(v document.Value) {
 		spec.Kind = ""
 		return
 	}
+	needed := slices.DeleteFunc(slices.Sorted(maps.Keys(fields)), func(name string) bool { return name == "dir" || name == "env" })
 	fields["kind"] = func(document.Value) {}
-	d.Object(v, fields, needed[spec.Kind]...)
+	d.Object(v, fields, needed...)
 	if spec.Kind == "exec" {
 		d.place(spec)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,23 +139,12 @@ func (r *registry) Newest(s *Skill) bool { return r.index(s.TenantID).newest(s) 
 // kind of runner, Since and Until on the last change, Match on names,
 // descriptions and tags.
 func (r *registry) List(tenant string, f core.Filter, tags ...string) (core.Page[*Skill], error) {
-	f, err := f.Check()
-	if err != nil {
-		return core.Page[*Skill]{}, err
-	}
-	var kept []*Skill
-	for _, s := range r.Catalog(tenant) {
-		switch {
-		case f.Status+f.Agent+f.Session+f.Trace+f.Task != "", // a skill has none of these
-			f.Kind != "" && s.Runner.Kind != f.Kind,
-			!f.Within(s.UpdatedAt),
-			!f.Finds(append([]string{s.Ref(), s.Description}, s.Tags...)...),
-			slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) }):
-			continue
-		}
-		kept = append(kept, s)
-	}
-	return core.PageOf(kept, f), nil
+	tagged := core.Where(r.Catalog(tenant), func(s *Skill) bool {
+		return f.Task == "" && !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.Tags, tag) }) // a skill has no task
+	})
+	return core.Pick(tagged, nil, f, func(s *Skill) core.Traits {
+		return core.Traits{Kind: s.Runner.Kind, At: s.UpdatedAt, Text: strings.Join(append([]string{s.Ref(), s.Description}, s.Tags...), "\n")}
+	})
 }
 
 // Registry is the model's SkillRegistry of a tenant.
