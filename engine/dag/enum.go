@@ -1,6 +1,12 @@
 package dag
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	"swarmdeck/engine/core"
+)
 
 // Kind is an event's kind (model 4, EventKind).
 type Kind string
@@ -158,12 +164,18 @@ func resourceKinds() []ResourceKind {
 	return []ResourceKind{ResourceVolume, ResourceContainer, ResourceImage, ResourceFile, ResourceURI}
 }
 
-func roles() []MessageRole {
-	return []MessageRole{RoleSystem, RoleUser, RoleAssistant, RoleTool}
-}
-
-func livenesses() []Liveness { return []Liveness{LiveUnknown, Alive, Dead} }
-
-func capabilities() []Capability {
-	return []Capability{CanSnapshot, CanRestore, CanFork, CanShare, CanMigrate, CanCheckpoint}
-}
+// enums are the words of each enumeration, as JSON has them.
+var enums = sync.OnceValue(func() map[reflect.Type][]string {
+	return map[reflect.Type][]string{
+		reflect.TypeFor[CallStatus]():   core.Strings(callStatuses()...),
+		reflect.TypeFor[Reason]():       core.Strings(Reasons()...),
+		reflect.TypeFor[ResourceKind](): core.Strings(resourceKinds()...),
+		reflect.TypeFor[MessageRole]():  core.Strings(RoleSystem, RoleUser, RoleAssistant, RoleTool),
+		reflect.TypeFor[Liveness]():     core.Strings(LiveUnknown, Alive, Dead),
+		reflect.TypeFor[Capability]():   core.Strings(CanSnapshot, CanRestore, CanFork, CanShare, CanMigrate, CanCheckpoint),
+		reflect.TypeFor[Outcome]():      core.Strings(OutcomeOK, OutcomeUnsupported, OutcomeError),
+		reflect.TypeFor[Mode]():         core.Strings(ReadOnly, ReadWrite),
+		reflect.TypeFor[Plan]():         core.Strings(PlanKeep, PlanSnapshot, PlanDiscard),
+		reflect.TypeFor[PolicyKind]():   core.Strings(PolicyActive, PolicyProposal),
+	}
+})

@@ -34,10 +34,7 @@ type Head struct {
 }
 
 // Body are the fields of one kind, for example *ToolCall.
-type Body interface {
-	Kind() Kind
-	check(*problems)
-}
+type Body interface{ Kind() Kind }
 
 // Event is one immutable fact. It is made by Parse or NewEvent and must not be
 // modified.
@@ -198,7 +195,7 @@ func (e *Event) check() error {
 	f.nameIf(run, "run_id", e.RunID)
 	f.nameIf(agent, "agent_id", e.AgentID)
 	if e.Parent != nil {
-		e.Parent.check(f, "parent")
+		f.eventID("parent.event_id", e.Parent.EventID)
 	}
 	f.nameIf(e.Kind == KindModelRequest, "correlation_id", e.CorrelationID)
 	f.optional("task_id", e.TaskID)
@@ -208,7 +205,7 @@ func (e *Event) check() error {
 		f.eventID("erased.sha256", e.Erased.SHA256)
 		f.atLeast0("erased.bytes", e.Erased.Bytes)
 	}
-	e.Body.check(f)
+	f.members(e.Body)
 	e.checkGraph(f)
 	return f.err()
 }

@@ -94,7 +94,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 		{
 			"plan", `{"kind":"agent_forked","ts":"2026-01-02T03:04:05Z","agent_id":"a","from_branch":"main","to_branch":"main","at_event":{"event_id":` + anID + `},
 			"volume_plan":[{"resource":"r","mode":"copy"},{"resource":"r","mode":"discard","kept_by":"main"}]}`,
-			[]string{"to_branch", "volume_plan[0].mode", "volume_plan[1].resource", "volume_plan[1].kept_by"},
+			[]string{"volume_plan[0].mode", "to_branch", "volume_plan[1].resource", "volume_plan[1].kept_by"},
 		},
 		{"outcome", `{"kind":"snapshot_created","ts":"2026-01-02T03:04:05Z","agent_id":"a","resource_ref":"r","snapshot_ref":"s","outcome":"unsupported"}`, []string{"outcome"}},
 		{"restore", `{"kind":"restore_attempted","ts":"2026-01-02T03:04:05Z","agent_id":"a","snapshot_ref":"s","outcome":"error","new_resource_ref":"r"}`, []string{"new_resource_ref"}},

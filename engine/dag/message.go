@@ -1,24 +1,20 @@
 package dag
 
-import (
-	"fmt"
-
-	"swarmdeck/engine/core"
-)
+import "swarmdeck/engine/core"
 
 // Message is one message of a conversation, as OpenAI's Responses API has it
 // (model 4).
 type Message struct {
-	ID        string        `json:"id"`
-	Role      MessageRole   `json:"role"`
-	Content   []ContentPart `json:"content"`
-	CreatedAt Time          `json:"created_at"`
+	ID        string        `json:"id" is:"name"`
+	Role      MessageRole   `json:"role" is:"word"`
+	Content   []ContentPart `json:"content" is:"list"`
+	CreatedAt Time          `json:"created_at" is:"time"`
 }
 
 // ContentPart is one part of a message: which fields it has follows from its
 // Type.
 type ContentPart struct {
-	Type string `json:"type"` // text, image_url, tool_use, tool_result, reasoning
+	Type string `json:"type" is:"word text, image_url, tool_use, tool_result, reasoning"` // text, image_url, tool_use, tool_result, reasoning
 
 	Text       string   `json:"text,omitempty"`         // text, reasoning
 	URL        string   `json:"url,omitempty"`          // image_url
@@ -46,25 +42,7 @@ func partFields(typ string) []string {
 	return nil
 }
 
-func (m *Message) check(f *problems) {
-	f.name("id", m.ID)
-	oneOf(f, "role", m.Role, roles()...)
-	if m.CreatedAt.IsZero() {
-		f.add("created_at", "missing")
-	}
-	if m.Content == nil {
-		f.add("content", "missing")
-	}
-	if !f.count("content", len(m.Content), maxRefs) {
-		return
-	}
-	for i := range m.Content {
-		f.within(fmt.Sprintf("content[%d]", i), func() { m.Content[i].check(f) })
-	}
-}
-
 func (p *ContentPart) check(f *problems) {
-	oneOf(f, "type", p.Type, "text", "image_url", "tool_use", "tool_result", "reasoning")
 	allowed := map[string]bool{}
 	for _, name := range partFields(p.Type) {
 		allowed[name] = true
@@ -95,7 +73,7 @@ func (p *ContentPart) check(f *problems) {
 	case "tool_use":
 		f.name("id", p.ID)
 		f.name("name", p.Name)
-		f.object("input", p.Input)
+		f.object(true, "input", p.Input)
 	case "tool_result":
 		f.name("tool_call_id", p.ToolCallID)
 		if len(p.Output) == 0 {

@@ -82,10 +82,7 @@ type Node struct {
 
 // NodeBody are the fields of a node: *Message, *Resource, *Snapshot,
 // *RunSnapshot, *Handle, *Policy or *Subagent.
-type NodeBody interface {
-	id() string
-	check(*problems)
-}
+type NodeBody interface{ id() string }
 
 func (b *Message) id() string     { return b.ID }
 func (b *Resource) id() string    { return b.ID }
@@ -129,7 +126,7 @@ func (n Node) check(f *problems, at Time) {
 		oneOf(f, "type", n.Type, NodeTypes()[:len(nodeBodies)]...)
 		return
 	}
-	n.Body.check(f)
+	f.members(n.Body)
 	n.Valid.check(f, at)
 }
 

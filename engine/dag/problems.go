@@ -1,9 +1,12 @@
 package dag
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -108,19 +111,125 @@ func (f *problems) atLeast0(field string, n int64) {
 	}
 }
 
-// object checks a required JSON object.
-func (f *problems) object(field string, v core.Raw) {
-	if len(v) == 0 {
+// object checks a JSON object.
+func (f *problems) object(required bool, field string, v core.Raw) {
+	switch {
+	case len(v) == 0 && required:
 		f.add(field, "missing")
-		return
+	case len(v) > 0 && v.Kind() != '{':
+		f.add(field, "want an object")
 	}
-	f.dict(field, v)
 }
 
-// dict checks a JSON object that may be absent.
-func (f *problems) dict(field string, v core.Raw) {
-	if len(v) > 0 && v.Kind() != '{' {
-		f.add(field, "want an object")
+// member is one of a struct whose tag says what is checked of it, or that has members:
+//
+//	name, id       an id or name that must be there, or may be
+//	uri, uri?      an address or path, likewise
+//	event          an event's id
+//	word, word?    a word of its enumeration, or of those that follow, likewise
+//	object, dict   a JSON object, likewise
+//	time           must be there
+//	list           must be there, and may be empty; each says what is checked of its items
+//	count          0 or more
+//
+// What a struct says of itself beside that is its method check.
+type member struct {
+	index int
+	name  string // in JSON
+	list  bool   // must be there
+	is    string // also of each item
+	words []string
+}
+
+var declared sync.Map // reflect.Type → []member
+
+func membersOf(t reflect.Type) []member {
+	if known, ok := declared.Load(t); ok {
+		return known.([]member)
+	}
+	all := []member{}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		of := field.Type
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of != reflect.TypeFor[core.Raw]() {
+			of = of.Elem()
+		}
+		m := member{index: i, list: field.Tag.Get("is") == "list"}
+		m.name, _, _ = strings.Cut(field.Tag.Get("json"), ",")
+		is, given, explicit := strings.Cut(cmp.Or(field.Tag.Get("each"), field.Tag.Get("is")), " ")
+		if m.is, m.words = is, enums()[of]; explicit {
+			m.words = strings.Split(given, ", ")
+		}
+		if is != "" || of.Kind() == reflect.Struct && of != reflect.TypeFor[Time]() {
+			all = append(all, m)
+		}
+	}
+	declared.Store(t, all)
+	return all
+}
+
+// members checks what a pointer to a struct points to.
+func (f *problems) members(of any) {
+	v := reflect.ValueOf(of).Elem()
+	for _, m := range membersOf(v.Type()) {
+		f.member(&m, m.name, v.Field(m.index))
+	}
+	if own, ok := of.(interface{ check(*problems) }); ok {
+		own.check(f)
+	}
+}
+
+func (f *problems) member(m *member, field string, v reflect.Value) {
+	switch at := v.Addr().Interface().(type) {
+	case *core.Raw:
+		f.object(m.is == "object", field, *at)
+		return
+	case *Time:
+		if at.IsZero() {
+			f.add(field, "missing")
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			f.member(m, field, v.Elem())
+		}
+	case reflect.Struct:
+		f.within(field, func() { f.members(v.Addr().Interface()) })
+	case reflect.Slice:
+		if m.list && v.IsNil() {
+			f.add(field, "missing; a list, which may be empty")
+		}
+		if !f.count(field, v.Len(), maxRefs) {
+			return
+		}
+		for i := range v.Len() {
+			f.member(m, fmt.Sprintf("%s[%d]", field, i), v.Index(i))
+		}
+	case reflect.Int64:
+		f.atLeast0(field, v.Int())
+	default:
+		f.word(m, field, v.String())
+	}
+}
+
+// word checks a text.
+func (f *problems) word(m *member, field, text string) {
+	switch m.is {
+	case "name", "id":
+		f.nameIf(m.is == "name", field, text)
+	case "uri", "uri?":
+		if text == "" && m.is == "uri" {
+			f.add(field, "missing")
+		}
+		f.text(field, text, maxURI)
+	case "event":
+		f.eventID(field, text)
+	case "word":
+		oneOf(f, field, text, m.words...)
+	case "word?":
+		maybe(f, field, text, m.words...)
 	}
 }
 

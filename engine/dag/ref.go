@@ -11,42 +11,28 @@ import (
 
 // EventRef names an event.
 type EventRef struct {
-	EventID string `json:"event_id"`
+	EventID string `json:"event_id" is:"event"`
 }
-
-func (r EventRef) check(f *problems, field string) { f.eventID(field+".event_id", r.EventID) }
 
 // ExtRef names something outside: a stream, a tar, a digest.
 type ExtRef struct {
-	Kind string `json:"kind"`
-	ID   string `json:"id"`
-}
-
-func (r *ExtRef) check(f *problems, field string) {
-	if r != nil {
-		f.name(field+".kind", r.Kind)
-		f.text(field+".id", r.ID, maxURI)
-		if r.ID == "" {
-			f.add(field+".id", "missing")
-		}
-	}
+	Kind string `json:"kind" is:"name"`
+	ID   string `json:"id" is:"uri"`
 }
 
 // Place is a PathRef or a UriRef: exactly one of the two.
 type Place struct {
-	Path string `json:"path,omitempty"`
-	URI  string `json:"uri,omitempty"`
+	Path string `json:"path,omitempty" is:"uri?"`
+	URI  string `json:"uri,omitempty" is:"uri?"`
 }
 
-func (p Place) check(f *problems, field string) {
+func (p *Place) check(f *problems) {
 	switch {
 	case p.Path == "" && p.URI == "":
-		f.add(field, "missing; allowed: {path} or {uri}")
+		f.add("", "missing; allowed: {path} or {uri}")
 	case p.Path != "" && p.URI != "":
-		f.add(field, "has path and uri; allowed: one of them")
+		f.add("", "has path and uri; allowed: one of them")
 	}
-	f.text(field+".path", p.Path, maxURI)
-	f.text(field+".uri", p.URI, maxURI)
 }
 
 // InputRef is an EventRef or the NodeId of a Message.
@@ -77,12 +63,12 @@ func (r InputRef) MarshalJSON() ([]byte, error) {
 	return core.Encode(r.Message)
 }
 
-func (r InputRef) check(f *problems, field string) {
+func (r *InputRef) check(f *problems) {
 	if r.Event != "" {
-		f.eventID(field+".event_id", r.Event)
+		f.eventID("event_id", r.Event)
 		return
 	}
-	f.name(field, r.Message)
+	f.name("", r.Message)
 }
 
 // Time is a timestamp of the record: ISO 8601 in UTC, with a Z.
