@@ -35,28 +35,21 @@ func (b *Bus) Get(ctx context.Context, tenant, id string) (Message, error) {
 // same however many messages there are.
 func (b *Bus) List(ctx context.Context, tenant string, q Query) (core.Page[Message], error) {
 	var page core.Page[Message]
-	f, err := q.Check()
-	if err != nil {
-		return page, err
-	}
-	q.Filter = f
 	want, err := q.compile()
 	if err != nil {
 		return page, err
 	}
 	err = b.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		if q.Status == string(Open) || q.Status == Unanswered || q.Status == dead {
+		own := q.Status == Unanswered || q.Status == dead // which have buckets of their own
+		if own || q.Status == string(Open) {
 			if want.Among, err = live(tx, q.Status); err != nil {
 				return err
 			}
 		}
-		if fits := want.Match; fits != nil {
+		if q.Status != "" && !own {
 			want.Match = func(m *Message) (bool, error) {
-				if ok, _ := fits(m); !ok || q.Status == "" || q.Status == Unanswered || q.Status == dead { // those come from their own buckets
-					return ok, nil
-				}
 				err := decorate(tx, m)
-				return string(m.Status) == q.Status, err
+				return string(m.Status) == q.Status && core.Wants(q.Correlation, m.CorrelationID), err
 			}
 		}
 		if page, err = record.Paged(b.messages.Page(ctx, tx, want)); err != nil {
@@ -89,7 +82,7 @@ func live(tx store.Tx, status string) (seqs []uint64, err error) {
 	return slices.Compact(seqs), err
 }
 
-// compile checks a query. Without a Match only times narrow it.
+// compile checks a query.
 func (q *Query) compile() (want record.Query[*Message], err error) {
 	want.Filter = q.Filter
 	if q.Status != "" && !slices.Contains(Statuses(), q.Status) {
@@ -107,23 +100,21 @@ func (q *Query) compile() (want record.Query[*Message], err error) {
 			return want, core.Invalid("topic", q.Topic, "topics of messages; what the engine did is in the audit log, and under Recent, Since and Subscribe")
 		}
 	}
-	byTime := core.Filter{Since: q.Since, Until: q.Until, Page: q.Page, Size: q.Size}
-	if q.Topic == "" && q.Correlation == "" && q.Filter == byTime {
-		return want, nil
+	if q.Topic != "" || q.Correlation != "" {
+		want.Match = func(m *Message) (bool, error) { return core.Wants(q.Correlation, m.CorrelationID), nil }
 	}
 	hints := core.Hints(q.Agent, q.Kind, q.Trace, q.Task, q.Correlation)
 	want.Raw = func(data []byte) bool {
-		return q.Session == "" && (q.Topic == "" || pattern.Match(string(topicOf(data)))) &&
+		return (q.Topic == "" || pattern.Match(string(topicOf(data)))) &&
 			!slices.ContainsFunc(hints, func(h []byte) bool { return !bytes.Contains(data, h) })
 	}
-	want.Match = func(m *Message) (bool, error) { return q.fits(m), nil }
 	return want, nil
 }
 
-func (q *Query) fits(m *Message) bool {
-	return core.WantsAny(q.Agent, append([]string{m.SenderID, m.RecipientID}, m.Recipients...)...) &&
-		core.Wants(q.Kind, string(m.MessageType)) && core.Wants(q.Trace, m.TraceID) && core.Wants(q.Task, m.TaskID) &&
-		core.Wants(q.Correlation, m.CorrelationID) && q.Finds(m.MessageID, m.Topic, m.SenderID, m.RecipientID, m.CorrelationID, string(m.Payload), string(m.MessageType))
+// fits is the kind's: what a status asks for is not in a message.
+func (m *Message) fits(f core.Filter) bool {
+	return f.Session == "" && core.WantsAny(f.Agent, append([]string{m.SenderID, m.RecipientID}, m.Recipients...)...) &&
+		core.Wants(f.Kind, string(m.MessageType)) && core.Wants(f.Trace, m.TraceID) && core.Wants(f.Task, m.TaskID) && f.Finds(m.MessageID, m.Topic, m.SenderID, m.RecipientID, m.CorrelationID, string(m.Payload), string(m.MessageType))
 }
 
 func decorateAll(tx store.Tx, items []Message) error {

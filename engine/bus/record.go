@@ -66,6 +66,7 @@ func (b *Bus) messageKind() record.Table[Message] {
 		ID: func(m *Message) string { return m.MessageID }, Number: record.UUIDs("message_id"),
 		Head:   func(m *Message) record.Head { return record.Head{Tenant: &m.TenantID, Created: &m.Timestamp} },
 		Encode: encode, Decode: decode, Brief: decodeHead, Personal: b.eraseMessage, Ended: b.ended, Leaves: b.forget,
+		Fits: (*Message).fits,
 	}
 }
 
