@@ -164,14 +164,7 @@ func (c *courier) next(ctx context.Context) (_ *Message, wait time.Duration, err
 
 // wants says whether an event of a type may concern the notice.
 func (c *courier) wants(eventType []byte) bool {
-	if c.types[string(eventType)] {
-		return true
-	}
-	if len(c.patterns) == 0 {
-		return false
-	}
-	topic := "sys." + string(eventType)
-	return slices.ContainsFunc(c.patterns, func(p bus.Pattern) bool { return p.Match(topic) })
+	return c.types[string(eventType)] || len(c.patterns) > 0 && c.asked(string(eventType))
 }
 
 // read takes an event apart; false when it is not for this notice after all.
