@@ -128,27 +128,26 @@ func (f *feed) wake(bell <-chan struct{}) {
 	}
 }
 
-// after appends to into the messages with seq >= from that fit, at most n, and
-// returns the seq up to which it looked; false when the tail does not reach
-// back that far.
-func (f *feed) after(from uint64, n int, fits func(*Message) bool, into []*Message) (found []*Message, upto uint64, ok bool) {
+// after are the messages with seq >= from that fit, at most n, and the seq up to which
+// it looked; false when the tail does not reach back that far.
+func (f *feed) after(from uint64, n int, fits func(*Message) bool) (found []*Message, upto uint64, ok bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.newest > 0 && from > f.newest {
-		return into, from - 1, true
+		return nil, from - 1, true
 	}
 	if len(f.tail) == 0 || from < f.first {
-		return into, 0, false
+		return nil, 0, false
 	}
 	upto = from - 1
 	for _, m := range f.tail[from-f.first:] {
-		if len(into) >= n {
+		if len(found) >= n {
 			break
 		}
 		upto = m.Seq
 		if fits(m) {
-			into = append(into, m)
+			found = append(found, m)
 		}
 	}
-	return into, upto, true
+	return found, upto, true
 }

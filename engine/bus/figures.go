@@ -225,7 +225,7 @@ func (s *Subscription) waiting(ctx context.Context, seq uint64, look int) (int, 
 		}
 		return n, seq, err
 	}
-	if found, upto, ok := s.t.feed.after(seq+1, tailMessages, s.fits, nil); ok {
+	if found, upto, ok := s.t.feed.after(seq+1, tailMessages, s.fits); ok {
 		return len(found), upto, nil
 	}
 	return s.b.countAfter(ctx, s.t.name, seq, s.pattern, s.opt.Type)

@@ -124,7 +124,7 @@ const batch = 256
 
 // fill reads ahead; false when there is nothing more for now.
 func (s *Subscription) fill(ctx context.Context) (bool, error) {
-	found, upto, err := s.read(ctx, s.upto+1, batch)
+	found, upto, err := s.read(ctx, s.upto+1)
 	if err != nil {
 		return false, err
 	}
@@ -133,16 +133,16 @@ func (s *Subscription) fill(ctx context.Context) (bool, error) {
 	return more, nil
 }
 
-// read returns up to n messages from a seq on, from the feed where it reaches
+// read returns a batch of messages from a seq on, from the feed where it reaches
 // back that far, and the seq up to which it looked.
-func (s *Subscription) read(ctx context.Context, from uint64, n int) ([]*Message, uint64, error) {
+func (s *Subscription) read(ctx context.Context, from uint64) ([]*Message, uint64, error) {
 	if s.pattern.system() {
-		return s.b.eventsAfter(ctx, s.t.name, from-1, n, s.fits)
+		return s.b.eventsAfter(ctx, s.t.name, from-1, batch, s.fits)
 	}
-	if found, upto, ok := s.t.feed.after(from, n, s.fits, nil); ok {
+	if found, upto, ok := s.t.feed.after(from, batch, s.fits); ok {
 		return found, upto, nil
 	}
-	return s.b.topicsAfter(ctx, s.t.name, from-1, n, s.pattern, s.fits)
+	return s.b.topicsAfter(ctx, s.t.name, from-1, batch, s.pattern, s.fits)
 }
 
 func (s *Subscription) fits(m *Message) bool {

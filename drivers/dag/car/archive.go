@@ -40,7 +40,7 @@ type file interface {
 func open(ctx context.Context, f file) (*archive, error) {
 	a := &archive{file: f, blocks: map[[sha256.Size]byte]extent{}}
 	in := &counting{r: bufio.NewReaderSize(f, 1<<18)}
-	head, err := section(in, 1<<10)
+	head, err := headerOf(in)
 	if err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
@@ -114,8 +114,9 @@ func length(in *counting, most uint64) (uint64, error) {
 	return n, nil
 }
 
-func section(in *counting, most uint64) ([]byte, error) {
-	n, err := length(in, most)
+// headerOf reads what stands before the blocks.
+func headerOf(in *counting) ([]byte, error) {
+	n, err := length(in, 1<<10)
 	if err != nil {
 		return nil, cut(err)
 	}

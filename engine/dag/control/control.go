@@ -68,7 +68,7 @@ func New(opt Options) *Controller {
 
 // Register says what carries an action out. It is called before Run.
 func (c *Controller) Register(action string, k Kind) error {
-	if err := checkAction("action", action); err != nil {
+	if err := checkAction(action); err != nil {
 		return err
 	}
 	k.Timeout, k.Attempts = cmp.Or(k.Timeout, defaultTimeout), cmp.Or(k.Attempts, defaultAttempts)

@@ -72,9 +72,9 @@ var actionPattern = core.Pattern(`^[a-z][a-z0-9]*([._-][a-z0-9]+)*$`)
 // maxAction bounds an action word, in bytes.
 const maxAction = 64
 
-func checkAction(field, action string) error {
+func checkAction(action string) error {
 	if len(action) > maxAction || !actionPattern().MatchString(action) {
-		return core.Invalid(field, action, "words of a-z 0-9 joined by . _ -, such as resource.snapshot")
+		return core.Invalid("action", action, "words of a-z 0-9 joined by . _ -, such as resource.snapshot")
 	}
 	return nil
 }

@@ -95,18 +95,18 @@ func (f *file) judge(ask judge.Ask, v judge.Verdict) error {
 		f.Why = "for an answer to " + a.ApprovalID
 		return f.save("asked", map[string]any{"approval_id": a.ApprovalID, "rule": v.RuleID})
 	case v.Decision == judge.Approve:
-		return f.approved("approved", map[string]any{"decision_id": d.DecisionID, "rule": v.RuleID})
+		return f.approved(map[string]any{"decision_id": d.DecisionID, "rule": v.RuleID})
 	}
 	return f.refuse(fmt.Sprintf("denied by %s (%s)", d.Decider(), v.ReasonCode))
 }
 
 // approved lets the intent begin, when it is its turn.
-func (f *file) approved(event string, detail any) error {
+func (f *file) approved(detail any) error {
 	f.Status, f.Why = Open, ""
 	if err := f.line(); err != nil {
 		return err
 	}
-	return f.save(event, detail)
+	return f.save("approved", detail)
 }
 
 // refuse ends an intent that must not begin.
@@ -169,7 +169,7 @@ func (c *Controller) Settle(tx *audit.Tx, a judge.Approval, out judge.Outcome) e
 	f.wake(f.IntentID)
 	f.Decision = out.Decision.DecisionID
 	if out.Approved {
-		return f.approved("approved", map[string]any{"approval_id": a.ApprovalID, "by": out.By})
+		return f.approved(map[string]any{"approval_id": a.ApprovalID, "by": out.By})
 	}
 	why := "denied by " + out.By
 	if out.Reason != "" {
