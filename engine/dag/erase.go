@@ -3,6 +3,7 @@ package dag
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,9 +50,9 @@ func eraseEvent(e *record.Erasure, key, value []byte) {
 	if !e.Check(err) {
 		return
 	}
-	wipeBody(e, rec.Event.Body)
+	wipe(e, reflect.ValueOf(rec.Event.Body))
 	for _, n := range rec.Event.Nodes {
-		wipeNode(e, n.Body)
+		wipe(e, reflect.ValueOf(n.Body))
 	}
 	e.Then(func() error {
 		e.Tx.Changed("dag", event.EventID)
@@ -110,45 +111,25 @@ func (e *Event) erased() (core.Raw, error) {
 	return core.Canonical(data)
 }
 
-func wipeFault(e *record.Erasure, f *Fault) {
-	if f != nil {
-		e.Wipe(&f.Message, &f.Details)
-	}
-}
-
-func wipeBody(e *record.Erasure, body Body) {
-	switch b := body.(type) {
-	case *ModelRequest:
-		e.Wipe(&b.Params, &b.ToolsSpec)
-	case *ModelResponse:
-		wipeFault(e, b.Error)
-	case *ToolCall:
-		e.Wipe(&b.Args)
-	case *ToolResult:
-		e.Wipe(&b.Result)
-		wipeFault(e, b.Error)
-	case *MCPResourceUpdated:
-		e.Wipe(&b.Summary)
-	case *PolicyActivated:
-		e.Wipe(&b.Notes)
-	case *Substitution:
-		e.Wipe(&b.Reason)
-	case *SnapshotCreated:
-		wipeFault(e, b.Error)
-	case *RestoreAttempted:
-		wipeFault(e, b.Error)
-	}
-}
-
-func wipeNode(e *record.Erasure, body NodeBody) {
-	switch b := body.(type) {
-	case *Message:
-		for i := range b.Content {
-			p := &b.Content[i]
-			e.Wipe(&p.Text, &p.URL, &p.Input, &p.Output)
+// wipe erases what the tags of members say is content: of a struct, and of those in it.
+func wipe(e *record.Erasure, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			wipe(e, v.Elem())
 		}
-	case *Subagent:
-		e.Wipe(&b.Constraints)
+	case reflect.Slice:
+		for i := range v.Len() {
+			wipe(e, v.Index(i))
+		}
+	case reflect.Struct:
+		for _, m := range membersOf(v.Type()) {
+			if at := v.Field(m.index); m.erase {
+				e.Wipe(at.Addr().Interface())
+			} else if m.nested {
+				wipe(e, at)
+			}
+		}
 	}
 }
 

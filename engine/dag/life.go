@@ -33,7 +33,7 @@ func (p *Policy) check(f *problems) {
 // PolicyActivated tells that a policy rules from now on.
 type PolicyActivated struct {
 	PolicyRef string `json:"policy_ref" is:"name"`
-	Notes     string `json:"notes,omitempty"`
+	Notes     string `json:"notes,omitempty" erase:"true"`
 }
 
 func (*PolicyActivated) Kind() Kind { return KindPolicyActivated }
@@ -42,7 +42,7 @@ func (*PolicyActivated) Kind() Kind { return KindPolicyActivated }
 type Subagent struct {
 	ID            string   `json:"id" is:"name"`
 	ParentAgentID string   `json:"parent_agent_id" is:"name"`
-	Constraints   core.Raw `json:"constraints,omitzero" is:"dict"` // an object
+	Constraints   core.Raw `json:"constraints,omitzero" is:"dict" erase:"true"` // an object
 }
 
 func (s *Subagent) check(f *problems) {
@@ -102,7 +102,7 @@ func (*Interruption) Kind() Kind { return KindInterruption }
 type Substitution struct {
 	OriginalEvent    EventRef `json:"original_event"`
 	ReplacementEvent EventRef `json:"replacement_event"`
-	Reason           string   `json:"reason,omitempty"`
+	Reason           string   `json:"reason,omitempty" erase:"true"`
 }
 
 func (*Substitution) Kind() Kind { return KindSubstitution }

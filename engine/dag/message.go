@@ -16,15 +16,15 @@ type Message struct {
 type ContentPart struct {
 	Type string `json:"type" is:"word text, image_url, tool_use, tool_result, reasoning"` // text, image_url, tool_use, tool_result, reasoning
 
-	Text       string   `json:"text,omitempty"`         // text, reasoning
-	URL        string   `json:"url,omitempty"`          // image_url
-	Detail     string   `json:"detail,omitempty"`       // image_url
-	ID         string   `json:"id,omitempty"`           // tool_use
-	Name       string   `json:"name,omitempty"`         // tool_use
-	Input      core.Raw `json:"input,omitzero"`         // tool_use, an object
-	ToolCallID string   `json:"tool_call_id,omitempty"` // tool_result
-	Output     core.Raw `json:"output,omitzero"`        // tool_result
-	IsError    *bool    `json:"is_error,omitzero"`      // tool_result
+	Text       string   `json:"text,omitempty" erase:"true"`  // text, reasoning
+	URL        string   `json:"url,omitempty" erase:"true"`   // image_url
+	Detail     string   `json:"detail,omitempty"`             // image_url
+	ID         string   `json:"id,omitempty"`                 // tool_use
+	Name       string   `json:"name,omitempty"`               // tool_use
+	Input      core.Raw `json:"input,omitzero" erase:"true"`  // tool_use, an object
+	ToolCallID string   `json:"tool_call_id,omitempty"`       // tool_result
+	Output     core.Raw `json:"output,omitzero" erase:"true"` // tool_result
+	IsError    *bool    `json:"is_error,omitzero"`            // tool_result
 }
 
 // partFields are the fields of each type of part.

@@ -5,9 +5,9 @@ import "swarmdeck/engine/core"
 // ModelRequest tells what a model was asked.
 type ModelRequest struct {
 	Model     string     `json:"model" is:"name"`
-	Params    core.Raw   `json:"params" is:"object"` // an object
+	Params    core.Raw   `json:"params" is:"object" erase:"true"` // an object
 	InputRefs []InputRef `json:"input_refs" is:"list"`
-	ToolsSpec core.Raw   `json:"tools_spec,omitzero"`
+	ToolsSpec core.Raw   `json:"tools_spec,omitzero" erase:"true"`
 }
 
 func (*ModelRequest) Kind() Kind { return KindModelRequest }
@@ -57,8 +57,8 @@ type ToolCall struct {
 	Server      string   `json:"server" is:"name"`
 	Tool        string   `json:"tool" is:"name"`
 	CallID      string   `json:"call_id" is:"name"`
-	Args        core.Raw `json:"args" is:"object"` // an object
-	RequestedBy EventRef `json:"requested_by"`     // usually a model_response
+	Args        core.Raw `json:"args" is:"object" erase:"true"` // an object
+	RequestedBy EventRef `json:"requested_by"`                  // usually a model_response
 }
 
 func (*ToolCall) Kind() Kind { return KindToolCall }
@@ -67,7 +67,7 @@ func (*ToolCall) Kind() Kind { return KindToolCall }
 type ToolResult struct {
 	CallID string     `json:"call_id" is:"name"`
 	Status CallStatus `json:"status" is:"word"`
-	Result core.Raw   `json:"result" is:"object"` // an object
+	Result core.Raw   `json:"result" is:"object" erase:"true"` // an object
 	Error  *Fault     `json:"error,omitzero"`
 }
 
@@ -81,7 +81,7 @@ type MCPResourceUpdated struct {
 	URI     string `json:"uri" is:"uri"`
 	ETag    string `json:"etag,omitempty" is:"id"`
 	Hash    string `json:"hash,omitempty" is:"id"`
-	Summary string `json:"summary,omitempty"`
+	Summary string `json:"summary,omitempty" erase:"true"`
 }
 
 func (*MCPResourceUpdated) Kind() Kind { return KindMCPResourceUpdated }

@@ -132,13 +132,16 @@ func (f *problems) object(required bool, field string, v core.Raw) {
 //	list           must be there, and may be empty; each says what is checked of its items
 //	count          0 or more
 //
-// What a struct says of itself beside that is its method check.
+// What a struct says of itself beside that is its method check. erase says that a member
+// is content, which can be erased.
 type member struct {
-	index int
-	name  string // in JSON
-	list  bool   // must be there
-	is    string // also of each item
-	words []string
+	index  int
+	name   string // in JSON
+	nested bool   // has members itself
+	erase  bool   // is content, that can be erased
+	list   bool   // must be there
+	is     string // also of each item
+	words  []string
 }
 
 var declared sync.Map // reflect.Type → []member
@@ -154,13 +157,14 @@ func membersOf(t reflect.Type) []member {
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice && of != reflect.TypeFor[core.Raw]() {
 			of = of.Elem()
 		}
-		m := member{index: i, list: field.Tag.Get("is") == "list"}
+		m := member{index: i, list: field.Tag.Get("is") == "list", erase: field.Tag.Get("erase") == "true"}
+		m.nested = of.Kind() == reflect.Struct && of != reflect.TypeFor[Time]()
 		m.name, _, _ = strings.Cut(field.Tag.Get("json"), ",")
 		is, given, explicit := strings.Cut(cmp.Or(field.Tag.Get("each"), field.Tag.Get("is")), " ")
 		if m.is, m.words = is, enums()[of]; explicit {
 			m.words = strings.Split(given, ", ")
 		}
-		if is != "" || of.Kind() == reflect.Struct && of != reflect.TypeFor[Time]() {
+		if is != "" || m.nested || m.erase {
 			all = append(all, m)
 		}
 	}
@@ -172,7 +176,9 @@ func membersOf(t reflect.Type) []member {
 func (f *problems) members(of any) {
 	v := reflect.ValueOf(of).Elem()
 	for _, m := range membersOf(v.Type()) {
-		f.member(&m, m.name, v.Field(m.index))
+		if m.is != "" || m.nested {
+			f.member(&m, m.name, v.Field(m.index))
+		}
 	}
 	if own, ok := of.(interface{ check(*problems) }); ok {
 		own.check(f)
@@ -230,6 +236,8 @@ func (f *problems) word(m *member, field, text string) {
 		oneOf(f, field, text, m.words...)
 	case "word?":
 		maybe(f, field, text, m.words...)
+	default:
+		panic("dag: nothing is checked of " + field + ", whose tag is " + m.is)
 	}
 }
 

@@ -135,8 +135,8 @@ func (b *RestoreAttempted) check(f *problems) {
 // Fault is what went wrong.
 type Fault struct {
 	Code    string   `json:"code"`
-	Message string   `json:"message"`
-	Details core.Raw `json:"details,omitzero"`
+	Message string   `json:"message" erase:"true"`
+	Details core.Raw `json:"details,omitzero" erase:"true"`
 }
 
 // fits looks at a fault; none says that there must be none.
