@@ -61,15 +61,15 @@ func inWords(files []File, more int) string {
 	return clip(b.String(), maxValue)
 }
 
-// Wrote records that a call wrote a file, as a message of a list.
-func (r *Recording) Wrote(list, call, path, text string) {
+// Wrote records the diff of a file that a call wrote.
+func (r *Recording) Wrote(call, path, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var files []File
 	if path != "" {
 		files = []File{{Path: path}}
 	}
-	r.found(list, clip(text, maxValue), nil, files, r.origins([]string{call}))
+	r.found(listDiff, clip(text, maxValue), nil, files, r.origins([]string{call}))
 }
 
 // Changed records files that were found changed, and how many more. They come from the

@@ -136,7 +136,7 @@ func (r reader) resourceAt(s span, at time.Time, held []span) (ResourceAt, error
 	if err != nil {
 		return out, err
 	}
-	v, err := r.versionAt(num, ^uint64(0), at)
+	v, err := r.versionAt(num, at)
 	if err != nil {
 		return out, err
 	}

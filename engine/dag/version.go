@@ -38,11 +38,11 @@ func (r reader) version(num, before uint64) (*Version, error) {
 }
 
 // versionAt is the version that held at a time.
-func (r reader) versionAt(num, before uint64, at time.Time) (*Version, error) {
+func (r reader) versionAt(num uint64, at time.Time) (*Version, error) {
 	const most = 1000 // versions looked at
 	var v *Version
 	n := 0
-	err := r.versions(num, before, func(found *Version) (bool, error) {
+	err := r.versions(num, ^uint64(0), func(found *Version) (bool, error) {
 		to := found.Node.Valid.To
 		if !found.Node.Valid.start(found.TS).After(at) && (to.IsZero() || to.at.After(at)) {
 			v = found

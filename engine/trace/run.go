@@ -95,7 +95,7 @@ func (o *run) Event(ctx context.Context, e fleet.Event) {
 	case "plan":
 		rec.Said(listPlan, dag.RoleAssistant, e.Text)
 	case "diff":
-		rec.Wrote(listDiff, e.CallID, e.Path, e.Text)
+		rec.Wrote(e.CallID, e.Path, e.Text)
 	case "mode":
 		rec.Said(listMode, dag.RoleSystem, e.Text)
 	case "attention":

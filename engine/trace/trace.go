@@ -56,7 +56,6 @@ var (
 // The lists of what is told of a run, beside its conversation, its decisions and its files.
 const (
 	listPlan      = "plan"
-	listDiff      = "diff"
 	listMode      = "mode"
 	listAttention = "attention"
 	listResult    = "result" // what its attempts came to
