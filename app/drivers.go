@@ -17,6 +17,7 @@ import (
 	"swarmdeck/drivers/egress"
 	"swarmdeck/drivers/exec"
 	"swarmdeck/drivers/host"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/mcp"
 	"swarmdeck/drivers/modelproxy"
 	notices "swarmdeck/drivers/notice"
@@ -115,12 +116,13 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	local := exec.RuntimeOptions{Dir: dir, Pins: pins, State: at + "/homes", Own: own, Models: models, Secrets: secrets}
+	local := keeper.Local{Dir: dir, Pins: pins, Own: own, Models: models, Secrets: secrets}
 	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over, Held: h.held, Files: cells.Files})
 	opt.Hosts, local.Hosts = hosts, hosts
 	if cells.Leased {
 		h.lease.bind(sup, hosts)
 	}
+	local.State = at + "/homes"
 	runtime, err := exec.NewRuntime(sup, local)
 	if err != nil {
 		return err
@@ -137,8 +139,10 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	screens := terminal.NewRuntime(terminal.Options{Cells: sup, Hosts: local.Hosts, Dir: dir, State: at + "/terminals", Own: own, Secrets: secrets})
-	protocol, err := acp.NewRuntime(sup, acp.Options{Hosts: local.Hosts, Dir: dir, Own: own, Pins: pins, State: at + "/agents", Servers: h.servers, Models: models, Secrets: secrets, Read: []string{self}, Reach: h.gateway.Ports})
+	local.Cells, local.State = sup, at+"/terminals"
+	screens := terminal.NewRuntime(local)
+	local.State = at + "/agents"
+	protocol, err := acp.NewRuntime(sup, acp.Options{Local: local, Servers: h.servers, Read: []string{self}, Ports: h.gateway.Ports})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
@@ -20,7 +21,7 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 	write(t, filepath.Join(mine, ".gemini/oauth.json"), "first")
 	write(t, filepath.Join(mine, ".config/tool/key"), "key")
 	r := newRuntime(t, Options{})
-	a := fakeAgent(t, traits{}, settings{Terminal: true, Options: home.Options{Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}}})
+	a := fakeAgent(t, traits{}, settings{Terminal: true, Choices: keeper.Choices{Options: home.Options{Login: []string{"~/.gemini", "~/.config/tool", "~/.absent"}}}})
 	s := open(t, r, a)
 	s.always("approve")
 	home := strings.TrimPrefix(s.ends(task.Succeeded, "", "run printenv HOME").Text, "exit 0: ")
@@ -47,11 +48,11 @@ func TestALoginIsCopiedToOneAgent(t *testing.T) {
 func TestALoginIsRefusedThatWouldNotBeItsAlone(t *testing.T) {
 	r := newRuntime(t, Options{})
 	for name, bad := range map[string]settings{
-		"absolute": {Options: home.Options{Login: []string{"/root/.gemini"}}}, "above": {Options: home.Options{Login: []string{"~/../x"}}}, "all": {Options: home.Options{Login: []string{"~/."}}}, "no name": {Options: home.Options{Login: []string{"~/"}}},
-		"shared": {Options: home.Options{Login: []string{"~/.gemini"}}, Shared: true}, "home": {Options: home.Options{Login: []string{"~/.gemini"}, Home: "/srv/home"}},
+		"absolute": {Choices: keeper.Choices{Options: home.Options{Login: []string{"/root/.gemini"}}}}, "above": {Choices: keeper.Choices{Options: home.Options{Login: []string{"~/../x"}}}}, "all": {Choices: keeper.Choices{Options: home.Options{Login: []string{"~/."}}}}, "no name": {Choices: keeper.Choices{Options: home.Options{Login: []string{"~/"}}}},
+		"shared": {Choices: keeper.Choices{Options: home.Options{Login: []string{"~/.gemini"}}}, Shared: true}, "home": {Choices: keeper.Choices{Options: home.Options{Login: []string{"~/.gemini"}, Home: "/srv/home"}}},
 	} {
 		expect.Says(t, expect.Fault(readSettings(core.MustEncode(bad))), "options.login", name)
 	}
-	places, _ := r.Reach(core.MustEncode(settings{Options: home.Options{Login: []string{"~/.gemini"}}}))
+	places, _ := r.Reach(core.MustEncode(settings{Choices: keeper.Choices{Options: home.Options{Login: []string{"~/.gemini"}}}}))
 	expect.True(t, slices.Contains(places, "login"), "from another machine it reaches %v", places)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,27 +16,21 @@ import (
 )
 
 // agent is one open agent: at most one process and one prompt at a time.
-// Nothing that can block is called with mu held.
+// Nothing that can block is called with Mu held.
 type agent struct {
-	r      *Runtime
-	rec    fleet.Agent
-	place  place
-	unhook func() bool
-	// unfollow ends what is told of the link to its host; nil without one.
-	unfollow func()
+	keeper.Agent[*peer, *turn] // Sess is until its process is gone or given up
 
-	starting sync.Mutex // one start at a time; taken before mu
+	r     *Runtime
+	rec   fleet.Agent
+	place place
 
-	mu        sync.Mutex
-	pe        *peer    // until its process is gone or given up
-	sess      *session // in that process
-	turn      *turn
-	keep      keeper.Keeper
+	starting sync.Mutex // one start at a time; taken before Mu
+
+	// Guarded by Mu.
+	talk      *session           // in that process
 	stopStart context.CancelFunc // gives up the start that retry makes
 	meeting   bool               // its process was started, and is not known to be of use yet
-	crashed   bool               // its last process crashed: the next one is a restart
 	want      wants
-	backlog   keeper.Backlog
 	news      []fleet.Event // changes of mode and costs between prompts
 	sleeping  *time.Timer   // until its process ends for want of work
 }
@@ -52,7 +45,7 @@ var (
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := newTurn(ctx, p)
-	if err := keeper.Take(&a.keep, &a.mu, &a.turn, t); err != nil {
+	if err := a.Take(t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer a.release(t)
@@ -67,13 +60,13 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 
 // release ends a turn and frees the agent for the next.
 func (a *agent) release(t *turn) {
-	t.close()
+	t.Close()
 	if t.s != nil {
-		t.s.pe.proc.Serves(t.Prompt.TaskID, false)
+		t.s.pe.Proc.Serves(t.Prompt.TaskID, false)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.turn = nil
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	a.Turn = nil
 	if t.s != nil {
 		t.s.turn.CompareAndSwap(t, nil)
 	}
@@ -81,63 +74,37 @@ func (a *agent) release(t *turn) {
 }
 
 // begin finds or starts the process and the session for a turn, and sends the
-// prompt. It waits while the agent is paused, and for an earlier process to
-// be gone.
-func (a *agent) begin(t *turn) (*jsonrpc.Call, error) {
-	for {
-		a.mu.Lock()
-		pe, s, wait, meeting := a.pe, a.sess, a.keep.Paused(), a.meeting
-		over := a.keep.IsClosed() || a.keep.Stopped
-		a.mu.Unlock()
-		switch {
-		case over || t.Ending() != keeper.Running:
-			return nil, keeper.ErrStopped
-		case wait != nil:
-			if !t.await(wait, a.keep.Closed()) {
-				return nil, keeper.ErrStopped
+// prompt. Until that was taken it looks anew after each step.
+func (a *agent) begin(t *turn) (call *jsonrpc.Call, err error) {
+	for call == nil && err == nil {
+		var step func() error
+		err = a.Await(t.Turn, func() (<-chan struct{}, <-chan time.Time, error) {
+			switch pe, s := a.Sess, a.talk; {
+			case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
+				step = func() error { a.giveUp(pe); return nil }
+			case pe == nil || a.meeting:
+				step = func() error { return a.startFor(t) }
+			case s == nil || a.place.Fresh && t.s == nil && s.used():
+				step = func() error { return a.converse(t.Asking, pe) }
+			default:
+				step = func() (err error) { call, err = a.send(t, pe, s); return err }
 			}
-		case pe != nil && (pe.ending() || pe.conn.Err() != nil):
-			if !t.await(pe.ended, a.keep.Closed()) {
-				return nil, keeper.ErrStopped
-			}
-		case pe != nil && pe.isFrozen(a): // for others: it works in one of its own
-			a.giveUp(pe)
-		case pe == nil || meeting:
-			if err := a.startFor(t); err != nil {
-				return nil, err
-			}
-		case s == nil || a.place.Fresh && t.s == nil && s.used():
-			if err := a.converse(t.Asking, pe); err != nil {
-				return nil, err
-			}
-		default:
-			call, err := a.send(t, pe, s)
-			if call != nil || err != nil {
-				return call, err
-			}
+			return nil, nil, nil
+		})
+		if err == nil {
+			err = step()
 		}
 	}
-}
-
-// await waits for one thing of begin; false when the turn is to end.
-func (t *turn) await(ready, closed <-chan struct{}) bool {
-	select {
-	case <-ready:
-		return true
-	case <-t.Stop:
-	case <-t.Context.Done():
-	case <-closed:
-	}
-	return false
+	return call, err
 }
 
 // startFor starts the process unless the planned try after a failure has.
 func (a *agent) startFor(t *turn) error {
 	a.starting.Lock()
 	defer a.starting.Unlock()
-	a.mu.Lock()
-	there := a.pe != nil && !a.pe.ending()
-	a.mu.Unlock()
+	a.Mu.Lock()
+	there := a.Sess != nil && !a.Sess.ending()
+	a.Mu.Unlock()
 	if there {
 		return nil
 	}
@@ -146,12 +113,12 @@ func (a *agent) startFor(t *turn) error {
 
 // start joins a process for the agent.
 func (a *agent) start(ctx context.Context) error {
-	a.mu.Lock()
-	a.keep.Tell(fleet.Starting, "")
-	a.mu.Unlock()
+	a.Mu.Lock()
+	a.Keep.Tell(fleet.Starting, "")
+	a.Mu.Unlock()
 	pe, err := a.r.pool.join(ctx, a)
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	switch {
 	case errors.Is(err, keeper.ErrStopped):
 		return err
@@ -159,33 +126,29 @@ func (a *agent) start(ctx context.Context) error {
 		a.failed("can't start: ", err)
 		return err
 	}
-	a.pe, a.sess = pe, nil
-	a.keep.Lacks = strings.Join(pe.proc.Missing(), ", ")
-	a.keep.Quiet()
-	if a.crashed {
-		a.crashed = false
-		a.keep.Restarts++
-	}
+	a.Sess, a.talk = pe, nil
+	a.Began(pe.Proc)
+	a.Keep.Quiet()
 	a.meeting = true
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	if err = a.meet(ctx, pe); err != nil {
 		_ = a.r.pool.leave(context.WithoutCancel(ctx), pe, a)
 	}
-	a.mu.Lock()
+	a.Mu.Lock()
 	a.meeting = false
 	switch {
-	case a.pe != pe: // it is gone, which was told
+	case a.Sess != pe: // it is gone, which was told
 		return cmp.Or(err, keeper.ErrStopped)
 	case err != nil && ctx.Err() != nil:
-		a.pe, a.sess = nil, nil
+		a.Sess, a.talk = nil, nil
 		return keeper.ErrStopped
 	case err != nil:
-		a.pe, a.sess, a.keep.Said = nil, nil, pe.lastLines()
+		a.Sess, a.talk, a.Keep.Said = nil, nil, pe.lastLines()
 		a.failed("can't be used: ", err)
 		return err
 	}
-	a.keep.Greets = false
-	a.keep.Up()
+	a.Keep.Greets = false
+	a.Keep.Up()
 	a.sleepLater()
 	return nil
 }
@@ -196,9 +159,9 @@ func (a *agent) meet(ctx context.Context, pe *peer) error {
 	if err := a.converse(ctx, pe); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	s := a.sess
-	a.mu.Unlock()
+	a.Mu.Lock()
+	s := a.talk
+	a.Mu.Unlock()
 	if s == nil || s.pe != pe {
 		return keeper.ErrStopped
 	}
@@ -207,20 +170,20 @@ func (a *agent) meet(ctx context.Context, pe *peer) error {
 
 // converse opens the session, in the mode that was asked for.
 func (a *agent) converse(ctx context.Context, pe *peer) error {
-	patience := a.place.patience(a.r.opt.Patience)
+	patience := a.place.patience(a.r.Patience)
 	ctx, stop := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
 	defer stop()
 	s, err := a.open(ctx, pe)
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	old := a.sess
-	stale := a.pe != pe
+	a.Mu.Lock()
+	old := a.talk
+	stale := a.Sess != pe
 	if !stale {
-		a.sess = s
+		a.talk = s
 	}
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	if old != nil {
 		pe.drop(old)
 	}
@@ -241,18 +204,18 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 		return nil, err
 	}
 	before := pe.census()
-	a.mu.Lock()
-	if a.pe != pe || a.sess != s || a.keep.Paused() != nil || a.keep.Stopped || a.keep.IsClosed() {
-		a.mu.Unlock()
+	a.Mu.Lock()
+	if a.Sess != pe || a.talk != s || a.Keep.Paused() != nil || a.Keep.Stopped || a.Keep.IsClosed() {
+		a.Mu.Unlock()
 		return nil, nil
 	}
 	t.s, t.before = s, before
-	earlier := append(a.backlog.Take(), a.news...)
+	earlier := append(a.Backlog.Take(), a.news...)
 	a.news = nil
 	s.turn.Store(t)
 	s.prompts.Add(1)
-	a.mu.Unlock()
-	pe.proc.Serves(t.Prompt.TaskID, true)
+	a.Mu.Unlock()
+	pe.Proc.Serves(t.Prompt.TaskID, true)
 	for _, e := range earlier {
 		t.emit(e)
 	}
@@ -279,42 +242,32 @@ func (s *session) past(t *turn) (string, error) {
 	return text, nil
 }
 
-// now is the turn that it works on, if any.
-func (a *agent) now() *keeper.Turn {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.turn == nil {
-		return nil
-	}
-	return a.turn.Turn
-}
-
 // mask hides what its process was given.
 func (a *agent) mask() *secret.Mask {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.pe == nil {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	if a.Sess == nil {
 		return nil
 	}
-	return a.pe.mask
+	return a.Sess.Mask
 }
 
 // hear takes what belongs to no place in a turn: it goes to the log of the
 // prompt that runs, or of the next one.
 func (a *agent) hear(e fleet.Event) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
+	a.Mu.Lock()
+	t := a.Turn
+	a.Mu.Unlock()
 	if t != nil && t.emit(e) {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	if (e.Type == "mode" || e.Type == "usage") && len(a.news) < maxNews { // these are more than lines of a log
 		a.news = append(a.news, e)
 		return
 	}
-	a.backlog.Add(e)
+	a.Backlog.Add(e)
 }
 
 // maxNews bounds what is kept between prompts beside the log.
@@ -322,60 +275,32 @@ const maxNews = 100
 
 // giveUp leaves a process without waiting for its end.
 func (a *agent) giveUp(pe *peer) {
-	a.mu.Lock()
-	if a.pe == pe {
-		a.pe, a.sess = nil, nil
+	a.Mu.Lock()
+	if a.Sess == pe {
+		a.Sess, a.talk = nil, nil
 	}
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	go func() { _ = a.r.pool.leave(context.Background(), pe, a) }()
 }
 
-func (a *agent) Interrupt() { keeper.Interrupt(&a.mu, &a.turn) }
-
-// Stop implements fleet.Handle. Prompts are refused until Restart.
-func (a *agent) Stop(ctx context.Context) error {
-	return a.keep.Stop(&a.mu, func() error { return a.endProcess(ctx, keeper.ByStop) })
-}
-
-// Restart implements fleet.Handle. The process starts again with the next
-// prompt, as after Open.
-func (a *agent) Restart(ctx context.Context) error {
-	return a.keep.Restart(&a.mu, func() error { return a.endProcess(ctx, keeper.ByRestart) }, func() error {
-		a.crashed, a.keep.Greets = false, true
-		return a.place.machine().available()
-	})
-}
-
-func (a *agent) Close() error {
-	a.mu.Lock()
-	a.keep.Close()
-	a.mu.Unlock()
-	a.unhook()
-	if a.unfollow != nil {
-		a.unfollow()
-	}
-	defer a.place.lines.Close()
-	return a.endProcess(context.Background(), keeper.ByStop)
-}
-
-// endProcess ends the prompt and leaves the process, which ends too unless
+// leave ends the prompt and leaves the process, which ends too unless
 // others share it.
-func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
-	a.mu.Lock()
-	a.keep.Quiet()
-	t := a.turn
+func (a *agent) leave(ctx context.Context, why keeper.Ending) error {
+	a.Mu.Lock()
+	a.Keep.Quiet()
+	t := a.Turn
 	if a.stopStart != nil {
 		a.stopStart()
 	}
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	if t != nil {
 		t.End(why, why.String())
 	}
 	a.starting.Lock() // a start under way is being given up
-	a.mu.Lock()
-	pe := a.pe
-	a.pe, a.sess = nil, nil
-	a.mu.Unlock()
+	a.Mu.Lock()
+	pe := a.Sess
+	a.Sess, a.talk = nil, nil
+	a.Mu.Unlock()
 	a.starting.Unlock()
 	if pe == nil {
 		return nil
@@ -383,7 +308,7 @@ func (a *agent) endProcess(ctx context.Context, why keeper.Ending) error {
 	if t != nil && pe.isShared() { // let the agent end the prompt by itself
 		select {
 		case <-t.Gone:
-		case <-time.After(a.r.opt.Grace):
+		case <-time.After(a.Grace):
 		case <-ctx.Done():
 		}
 	}

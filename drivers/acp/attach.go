@@ -36,7 +36,7 @@ func (r *Runtime) Attaches(a fleet.Agent, path string) error {
 	_, _, err = p.attached(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return core.Invalid("attach", path, "a file within "+p.spec.Dir)
+		return core.Invalid("attach", path, "a file within "+p.Spec.Dir)
 	case err != nil:
 		return core.Errorf(core.InvalidInput, "attach: %q can't be attached: %v", path, err).With("field", "attach").With("value", path)
 	}
@@ -47,7 +47,7 @@ func (r *Runtime) Attaches(a fleet.Agent, path string) error {
 // that is more than a prompt carries or no text. No link is followed.
 func (p place) attached(path string) (full, text string, err error) {
 	if filepath.IsAbs(path) || !filepath.IsLocal(path) {
-		return "", "", core.Errorf(core.InvalidInput, "it is not named by its path within %s", p.spec.Dir)
+		return "", "", core.Errorf(core.InvalidInput, "it is not named by its path within %s", p.Spec.Dir)
 	}
 	at := p.machine()
 	full = filepath.Join(at.Real(), path)

@@ -189,7 +189,7 @@ func (t *turn) cutOff(status string) bool {
 	if t.Ending() != keeper.Running {
 		return true
 	}
-	if status != "failed" || t.s == nil || t.s.pe.proc == nil {
+	if status != "failed" || t.s == nil || t.s.pe.Proc == nil {
 		return false
 	}
 	return t.s.pe.dies(deathPatience)

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -55,7 +56,7 @@ func newDesk(t *testing.T, a fleet.Agent, dir string, m *model.Server, models *m
 	path := filepath.Join(t.TempDir(), "desk.db")
 	sealer := expect.Of(audit.OpenSealer(path + ".key"))(d.t)
 	db := expect.Of(store.Open(path, store.Options{Seal: sealer.Seal}))(d.t)
-	runtime, err := NewRuntime(drivertest.Cells(t, cell.Options{}), Options{State: t.TempDir(), Dir: t.TempDir(), Patience: 3 * time.Minute, Models: models})
+	runtime, err := NewRuntime(drivertest.Cells(t, cell.Options{}), Options{Local: keeper.Local{State: t.TempDir(), Dir: t.TempDir(), Models: models}, Patience: 3 * time.Minute})
 	d.no(err)
 	d.eng, err = engine.Open(t.Context(), engine.Options{Store: db, Sealer: sealer, Spill: t.TempDir(), Runtimes: map[string]fleet.Runtime{"acp": runtime}})
 	d.no(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/expect"
@@ -24,7 +25,7 @@ func playEngine(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := NewRuntime(sup, Options{Dir: dir, State: dir})
+	r, err := NewRuntime(sup, Options{Local: keeper.Local{Dir: dir, State: dir}})
 	if err != nil {
 		panic(err)
 	}

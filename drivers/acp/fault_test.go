@@ -92,8 +92,8 @@ func TestWhatHappensBetweenPromptsIsReportedWithTheNext(t *testing.T) {
 	}
 	expect.Await(t, "the updates have come", func() bool {
 		a := s.handle.(*agent)
-		a.mu.Lock()
-		defer a.mu.Unlock()
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
 		return len(a.news) == 2
 	})
 	s.forget()
@@ -147,7 +147,7 @@ func TestALostConversationIsBegunAnew(t *testing.T) {
 	s.ends(task.Succeeded, "", "say one")
 	p := s.handle.(*agent).place
 	id := p.recall().Session
-	expect.No(t, os.Remove(filepath.Join(p.home, id)))
+	expect.No(t, os.Remove(filepath.Join(p.Home.Path, id)))
 	s.ends(task.Failed, "agent_killed", "crash")
 	s.ends(task.Succeeded, "", "say two")
 	s.heard("log", "the earlier conversation could not be taken up")

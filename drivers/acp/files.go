@@ -117,7 +117,7 @@ func (t *turn) bindPaths(paths []string) []judge.File {
 	if len(argv) == 1 {
 		return nil
 	}
-	return at.Look(cell.Spec{Argv: argv, Dir: at.Real(), Whose: t.s.a.place.spec.Whose})
+	return at.Look(cell.Spec{Argv: argv, Dir: at.Real(), Whose: t.s.a.place.Spec.Whose})
 }
 
 // ours is a question about something that we do for the agent.

@@ -13,6 +13,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
@@ -104,8 +105,9 @@ func TestAFileIsReadFromALineOn(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")
 	expect.No(t, os.WriteFile(path, []byte("1\n2\n3\n4\n"), 0o600))
-	p := place{sup: drivertest.Cells(t, cell.Options{})}
-	p.spec.Dir = dir
+	var p place
+	p.Cells = drivertest.Cells(t, cell.Options{})
+	p.Spec.Dir = dir
 	n := func(i int) *int { return &i }
 	for _, c := range []struct {
 		line, limit *int
@@ -144,7 +146,7 @@ func TestACommandRunsWithTheFilesThatWereJudged(t *testing.T) {
 	dir := t.TempDir()
 	a := fakeAgent(t, traits{}, settings{Terminal: true})
 	a.Dir = dir
-	s := open(t, newRuntime(t, Options{Pins: pins}), a)
+	s := open(t, newRuntime(t, Options{Local: keeper.Local{Pins: pins}}), a)
 	job := filepath.Join(dir, "job.sh")
 	expect.No(t, os.WriteFile(job, []byte("echo one"), 0o600))
 	rewrite := false
@@ -193,9 +195,10 @@ func TestWhatIsHiddenIsNotServed(t *testing.T) {
 	}
 	text := "new"
 	for profile, served := range map[cell.Profile]string{cell.Worker: "keys/b c", cell.Reader: "", cell.Open: "keys/a keys/b .env c"} {
-		p := place{sup: drivertest.Cells(t, cell.Options{})}
-		p.spec.Dir = dir
-		p.spec.Wall = cell.Wall{Profile: profile, More: files.Places{Hide: []string{filepath.Join(dir, "keys"), filepath.Join(dir, ".env")}, Read: []string{filepath.Join(dir, "keys/b")}}}
+		var p place
+		p.Cells = drivertest.Cells(t, cell.Options{})
+		p.Spec.Dir = dir
+		p.Spec.Wall = cell.Wall{Profile: profile, More: files.Places{Hide: []string{filepath.Join(dir, "keys"), filepath.Join(dir, ".env")}, Read: []string{filepath.Join(dir, "keys/b")}}}
 		var read, wrote []string
 		for _, name := range []string{"keys/a", "keys/b", ".env", "c"} {
 			path := filepath.Join(dir, name)
@@ -217,7 +220,7 @@ func TestWhatIsHiddenIsNotServed(t *testing.T) {
 func FuzzWithin(f *testing.F) {
 	dir := f.TempDir()
 	var p place
-	p.spec.Dir = dir
+	p.Spec.Dir = dir
 	for _, seed := range []string{dir, dir + "/a", dir + "/../x", "/", "", dir + "x", dir + "/a/../../b", dir + "/./a//b"} {
 		f.Add(seed)
 	}
@@ -232,8 +235,9 @@ func TestNoOwnFileOfTheEngineIsServed(t *testing.T) {
 	data := filepath.Join(dir, "swarm.db")
 	own, err := safeopen.OwnFiles(data)
 	expect.No(t, err)
-	p := place{sup: drivertest.Cells(t, cell.Options{}), own: own}
-	p.spec.Dir = dir
+	var p place
+	p.Cells, p.Own = drivertest.Cells(t, cell.Options{}), own
+	p.Spec.Dir = dir
 	expect.No(t, os.WriteFile(data+".key", []byte("KEY"), 0o600))
 	for name, link := range map[string]func(string, string) error{"hard": os.Link, "soft": os.Symlink} {
 		expect.No(t, link(data+".key", filepath.Join(dir, name)))

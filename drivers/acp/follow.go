@@ -74,7 +74,7 @@ func (a *agent) follow(t *turn, answer *jsonrpc.Call) task.Outcome {
 				continue
 			}
 			_ = pe.conn.Notify(acp.AgentMethodSessionCancel, acp.CancelNotification{SessionId: acp.SessionId(t.s.id)})
-			kill = time.After(a.r.opt.Grace - killGrace)
+			kill = time.After(a.Grace - killGrace)
 		case <-kill:
 			kill = nil
 			t.Cancel() // its end must not wait for a log that does not move
@@ -165,7 +165,7 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	}
 	gone := errors.Is(answer.Err, jsonrpc.ErrClosed) || t.lost(end)
 	if gone {
-		<-s.pe.ended // nothing of it is left when the prompt has ended
+		<-s.pe.Over // nothing of it is left when the prompt has ended
 	}
 	s.settle(t.Context)
 	t.flushTalk()
@@ -183,9 +183,9 @@ func (a *agent) finished(t *turn, answer *jsonrpc.Call) task.Outcome {
 	}
 	t.settleUsage(end)
 	if how == keeper.Running && !gone && answer.Err == nil {
-		a.mu.Lock()
-		a.keep.Well()
-		a.mu.Unlock()
+		a.Mu.Lock()
+		a.Keep.Well()
+		a.Mu.Unlock()
 	}
 	if gone && answer.Err == nil {
 		return t.OnPurpose(s.pe.broken(jsonrpc.ErrClosed))
@@ -216,21 +216,21 @@ func (t *turn) lost(end stopped) bool {
 // dies reports whether the program has died, or does so soon after a word that may be its
 // child's.
 func (pe *peer) dies(patience time.Duration) bool {
-	return pe.dying() || core.Within(pe.proc.Done(), patience) || pe.dying()
+	return pe.dying() || core.Within(pe.Proc.Done(), patience) || pe.dying()
 }
 
 // dying reports a program that has died and may not be told to have yet.
 func (pe *peer) dying() bool {
-	h, is := pe.proc.(*keeper.Here)
-	return is && h.Dying() || pe.proc.Ended()
+	h, is := pe.Proc.(*keeper.Here)
+	return is && h.Dying() || pe.Proc.Ended()
 }
 
 // census is which processes it consists of now. A host remembers that itself.
 func (pe *peer) census() cell.Census {
-	if h, is := pe.proc.(*keeper.Here); is {
+	if h, is := pe.Proc.(*keeper.Here); is {
 		return h.Census()
 	}
-	pe.proc.Mark()
+	pe.Proc.Mark()
 	return cell.Census{}
 }
 
@@ -272,7 +272,7 @@ func (t *turn) judged(reason string) task.Outcome {
 func (pe *peer) broken(err error) task.Outcome {
 	var refused *jsonrpc.Error
 	switch {
-	case !errors.As(err, &refused) && pe.exit.Limited():
+	case !errors.As(err, &refused) && pe.Exit.Limited():
 		return keeper.Failure("limit_exceeded", "the agent was lost: "+pe.lost(err), false)
 	case !errors.As(err, &refused):
 		return keeper.Failure("agent_killed", "the agent was lost: "+pe.lost(err), true)
@@ -290,7 +290,7 @@ func (pe *peer) lost(err error) string {
 	if end := pe.conn.Err(); end != nil && !errors.Is(err, end) {
 		err = end
 	}
-	what := fmt.Sprintf("process %d %s", pe.proc.PID(), pe.exit.Describe())
+	what := fmt.Sprintf("process %d %s", pe.Proc.PID(), pe.Exit.Describe())
 	if why != "" {
 		return what + ": " + why
 	}
@@ -304,9 +304,9 @@ func (pe *peer) lost(err error) string {
 // process did not have before. In a process where others work too, only what
 // works in this agent's directory can be told to be its own.
 func (pe *peer) sweep(t *turn) {
-	h, is := pe.proc.(*keeper.Here)
+	h, is := pe.Proc.(*keeper.Here)
 	if !is {
-		pe.proc.Prune(killGrace)
+		pe.Proc.Prune(killGrace)
 		return
 	}
 	keep := t.before.Has

@@ -24,7 +24,8 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		a := &agent{keep: keeper.New(context.Background(), &sync.Mutex{}, fleet.Agent{}, func(fleet.Health) {}, func() int { return 0 }, func() {})}
+		a := &agent{}
+		a.Keep = keeper.New(context.Background(), &sync.Mutex{}, fleet.Agent{}, func(fleet.Health) {}, func() int { return 0 }, func() {})
 		s := a.newSession(nil, "s")
 		emitted := 0
 		turn := newTurn(context.Background(), fleet.Prompt{Emit: func(_ context.Context, e fleet.Event) (fleet.ToolAnswer, error) {
@@ -32,7 +33,7 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 			expect.True(t, len(e.Text) <= maxLogLine+64, "a %s of %d bytes", e.Type, len(e.Text))
 			return fleet.ToolAnswer{}, nil
 		}, Beat: func() {}})
-		turn.s, a.turn = s, turn
+		turn.s, a.Turn = s, turn
 		s.turn.Store(turn)
 		s.update(core.Raw(data))
 		turn.flushTalk()
@@ -46,6 +47,6 @@ func FuzzAnUpdateIsHeardOrLogged(f *testing.F) {
 			turn.settleUsage(end)
 			_ = turn.judged(end.StopReason)
 		}
-		turn.close()
+		turn.Close()
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/exec"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/tree"
 	"swarmdeck/engine"
 	"swarmdeck/engine/audit"
@@ -134,7 +135,7 @@ func newHalfHour(t *testing.T) *halfHour {
 	}
 	cells := drivertest.Cells(t, cell.Options{})
 	trees := expect.Of(tree.New(tree.Options{Cells: cells, Dir: filepath.Join(base, "trees"), Kept: filepath.Join(base, "kept")}))(h.T)
-	acp := expect.Of(NewRuntime(cells, Options{State: filepath.Join(base, "homes"), Dir: base}))(h.T)
+	acp := expect.Of(NewRuntime(cells, Options{Local: keeper.Local{State: filepath.Join(base, "homes"), Dir: base}}))(h.T)
 	run := expect.Of(exec.NewRunner(cells, exec.RunnerOptions{Dir: base}))(h.T)
 	path := filepath.Join(base, "engine.db")
 	sealer := expect.Of(audit.OpenSealer(path + ".key"))(h.T)

@@ -12,42 +12,34 @@ import (
 	"swarmdeck/engine/fleet"
 )
 
-// pid is the agent's process; mu is held.
-func (a *agent) pid() int {
-	if a.pe == nil || a.pe.proc == nil {
-		return 0
-	}
-	return a.pe.proc.PID()
-}
-
 // retry brings an agent up, or a failed one back.
 func (a *agent) retry() {
-	a.mu.Lock()
+	a.Mu.Lock()
 	switch {
-	case a.keep.Stopped || a.keep.Over() || a.pe != nil:
-		if a.pe != nil && a.turn == nil {
-			a.keep.Up() // it takes the next prompt
+	case a.Keep.Stopped || a.Keep.Over() || a.Sess != nil:
+		if a.Sess != nil && a.Turn == nil {
+			a.Keep.Up() // it takes the next prompt
 		}
-		a.mu.Unlock()
+		a.Mu.Unlock()
 		return
-	case a.turn != nil: // it starts one itself, or is about to end
-		a.keep.Later(retryBeside, a.retry)
-		a.mu.Unlock()
+	case a.Turn != nil: // it starts one itself, or is about to end
+		a.Keep.Later(retryBeside, a.retry)
+		a.Mu.Unlock()
 		return
-	case a.keep.Paused() != nil:
-		a.keep.Postpone()
-		a.mu.Unlock()
+	case a.Keep.Paused() != nil:
+		a.Keep.Postpone()
+		a.Mu.Unlock()
 		return
 	}
-	ctx, stop := context.WithCancel(a.keep.Life)
+	ctx, stop := context.WithCancel(a.Keep.Life)
 	defer stop()
 	a.stopStart = stop
-	a.mu.Unlock()
+	a.Mu.Unlock()
 	a.starting.Lock()
 	defer a.starting.Unlock()
-	a.mu.Lock()
-	needless := a.pe != nil || a.keep.Stopped || a.keep.IsClosed()
-	a.mu.Unlock()
+	a.Mu.Lock()
+	needless := a.Sess != nil || a.Keep.Stopped || a.Keep.IsClosed()
+	a.Mu.Unlock()
 	if !needless {
 		_ = a.start(ctx) // a failure has been reported, and plans the next try
 	}
@@ -59,24 +51,21 @@ const retryBeside = 100 * time.Millisecond
 // over is called when a process has ended with nothing left of it; why is our
 // own reason, "" when it ended by itself.
 func (a *agent) over(pe *peer, why string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.pe != pe {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	if a.Sess != pe {
 		return
 	}
-	a.pe, a.sess = nil, nil
-	if a.keep.Stopped || a.keep.IsClosed() {
+	a.talk = nil
+	if !a.Left(pe) {
 		return
-	}
-	if pe.exit.Duration >= keeper.SoundAfter {
-		a.keep.Sound()
 	}
 	if why != "" {
-		a.keep.Tell(fleet.Idle, "")
+		a.Keep.Tell(fleet.Idle, "")
 		return
 	}
-	a.crashed, a.keep.Said = true, pe.lastLines()
-	a.keep.Fail(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.exit.Describe()), true)
+	a.Crashed, a.Keep.Said = true, pe.lastLines()
+	a.Keep.Fail(fmt.Sprintf("process %d %s", pe.Proc.PID(), pe.Exit.Describe()), true)
 }
 
 // defaultSleep is how long an agent may do nothing until its process ends, if it can take
@@ -92,24 +81,24 @@ func (a *agent) sleepLater() {
 	}
 	after, _ := a.place.sleep() // it was checked
 	switch {
-	case a.pe == nil || a.turn != nil || after < 0:
+	case a.Sess == nil || a.Turn != nil || after < 0:
 		return
-	case after == 0 && !a.pe.resumes():
+	case after == 0 && !a.Sess.resumes():
 		return // its conversation would be lost
 	case after == 0:
 		after = defaultSleep
 	}
-	pe := a.pe
+	pe := a.Sess
 	a.sleeping = time.AfterFunc(after, func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.pe != pe || a.turn != nil || a.keep.Paused() != nil || a.keep.Stopped || a.keep.Over() || a.keep.Rests() {
+		a.Mu.Lock()
+		defer a.Mu.Unlock()
+		if a.Sess != pe || a.Turn != nil || a.Keep.Paused() != nil || a.Keep.Stopped || a.Keep.Over() || a.Keep.Rests() {
 			return
 		}
-		a.pe, a.sess = nil, nil
-		a.backlog.Add(fleet.Event{Type: "log", Level: "INFO", Text: fmt.Sprintf("its process ended after %v without work; the next task starts it again", after)})
+		a.Sess, a.talk = nil, nil
+		a.Backlog.Add(fleet.Event{Type: "log", Level: "INFO", Text: fmt.Sprintf("its process ended after %v without work; the next task starts it again", after)})
 		go func() { _ = a.r.pool.leave(context.Background(), pe, a) }()
-		a.keep.Tell(fleet.Idle, "")
+		a.Keep.Tell(fleet.Idle, "")
 	})
 }
 
@@ -117,28 +106,28 @@ func (a *agent) sleepLater() {
 // better; what an agent says, or does not say in time, somebody has to mend.
 func (a *agent) failed(what string, err error) {
 	if !errors.As(err, new(died)) {
-		a.keep.Barred(what, err)
+		a.Keep.Barred(what, err)
 		return
 	}
 	reason := what + startReason(err)
-	if code, says := keeper.Lacking(a.keep.Said); code != "" {
-		lines := strings.Split(a.keep.Said, "\n")
-		a.keep.Needs(says+reason+": "+lines[len(lines)-1], false)
+	if code, says := keeper.Lacking(a.Keep.Said); code != "" {
+		lines := strings.Split(a.Keep.Said, "\n")
+		a.Keep.Needs(says+reason+": "+lines[len(lines)-1], false)
 		return
 	}
-	a.keep.Fail(reason, false)
+	a.Keep.Fail(reason, false)
 }
 
 // refuses notes that the agent refused a prompt for want of a login, its model, or more that
 // is not the prompt's fault. Its process reads a login anew if its conversation outlives it.
 func (a *agent) refuses(pe *peer, why string) {
-	a.mu.Lock()
-	leaves := a.pe == pe && pe.resumes()
+	a.Mu.Lock()
+	leaves := a.Sess == pe && pe.resumes()
 	if leaves {
-		a.pe, a.sess = nil, nil
+		a.Sess, a.talk = nil, nil
 	}
-	a.keep.Needs("its last prompt failed: "+why, true)
-	a.mu.Unlock()
+	a.Keep.Needs("its last prompt failed: "+why, true)
+	a.Mu.Unlock()
 	if leaves {
 		_ = a.r.pool.leave(context.Background(), pe, a)
 	}

@@ -1,10 +1,12 @@
 package acp
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,140 +16,101 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
-	"swarmdeck/drivers/cell/pin"
-	"swarmdeck/drivers/modelproxy"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/safeopen"
 )
 
 // place is where an agent runs, worked out from its record.
 type place struct {
 	settings
-	tenant string
-	spec   cell.Spec
-	sup    *cell.Supervisor
-	own    *safeopen.Own        // files that are opened for no agent
-	pins   *pin.Keeper          // of what its commands are bound to
-	there  *there               // the host that it runs on; nil for this machine
-	home   string               // its HOME, "" when its environment names one
-	memory string               // file of what is remembered of its conversation
-	key    string               // agents with the same key share a process
-	born   string               // when the agent was made
-	models modelproxy.Upstreams // that are recorded
-	lines  *modelproxy.Lines    // to those; nil before it is open, and for none
+	keeper.Place
+	there  *there // the host that it runs on; nil for this machine
+	memory string // file of what is remembered of its conversation
+	key    string // agents with the same key share a process
+	born   string // when the agent was made
 }
 
-func (r *Runtime) place(tenant, name, role, host string, command []string, env map[string]string, dir string, options core.Raw, profile string) (place, error) {
-	p := place{tenant: tenant, sup: r.sup, own: r.opt.Own, pins: r.opt.Pins}
-	var err error
-	if p.settings, err = readSettings(options); err != nil {
+// elsewhere are the options of an agent on a host.
+const elsewhere = "mode, model, fs, terminal, auth, idle_stop, fresh, usage and record_models"
+
+func (r *Runtime) placeOf(a fleet.Agent) (p place, err error) {
+	if p.settings, err = readSettings(a.Options); err != nil {
 		return p, err
 	}
-	if host != "" {
-		return r.placeThere(p, host, fleet.Create{Name: name, Role: role, Command: command, Env: env, Dir: dir, Profile: profile})
-	}
-	if p.spec, err = cell.NewSpec(command, env, dir, r.opt.Dir); err != nil {
+	at, err := r.Place(a, p.Choices, p.RecordModels, elsewhere)
+	if p.Place = *at; err != nil {
 		return p, err
 	}
-	if p.spec.User, err = p.account(); err != nil {
+	own := home.Of(r.State, a)
+	p.There = keeper.Hosted{Whole: true}
+	p.memory, p.key, p.born = filepath.Join(own, "session.json"), p.Spec.Run, a.CreatedAt.UTC().Format(time.RFC3339Nano)
+	if a.Host != "" {
+		for option, given := range map[string]bool{"user": p.User != "", "shared": p.Shared} {
+			if given {
+				return p, keeper.NotThere(option, elsewhere)
+			}
+		}
+		p.there = &there{Place: p.Place}
+		return p, nil
+	}
+	if p.Spec.User, err = p.account(); err != nil {
 		return p, err
 	}
-	p.spec.Limits = r.opt.Limits
-	kept, err := cell.ParseProfile("profile", profile)
-	if err != nil {
-		return p, err
-	}
-	if err := r.sup.CheckPlaces("options.", p.Places); err != nil {
-		return p, err
-	}
-	if err := cell.CheckInspect("options.inspect", kept, p.Inspect); err != nil {
-		return p, err
-	}
-	p.spec.Wall = cell.Wall{Profile: kept, Told: true, Inspect: p.Inspect, Read: slices.Clone(r.opt.Read), More: p.Places}
-	if p.models, err = modelproxy.Read(p.RecordModels, env); err != nil {
-		return p, err
-	}
-	own := filepath.Join(r.opt.State, tenant, name)
-	p.memory = filepath.Join(own, "session.json")
-	p.spec.Run = strings.Join([]string{"agent", tenant, name}, ":")
-	p.spec.Whose = cell.Whose{Tenant: tenant, Agent: name, Role: role}
-	p.key = p.spec.Run
+	p.Spec.Wall.Read = slices.Clone(r.Read)
 	if p.Shared {
-		if name := p.spec.Argv[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
-			// The process starts in a directory of nobody.
-			p.spec.Argv = append([]string{filepath.Join(p.spec.Dir, name)}, p.spec.Argv[1:]...)
-			command = p.spec.Argv
-		}
-		where := p.spec.Dir // a process behind a wall sees one directory
-		if kept == cell.Open {
-			where = ""
-		}
-		same, err := core.Digest([]any{where, tenant, command, env, p.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, profile, p.Places, p.Inspect, role, p.RecordModels})
-		if err != nil {
-			return p, fmt.Errorf("name the shared process: %w", err)
-		}
-		sum := sha256.Sum256([]byte(same))
-		own = filepath.Join(r.opt.State, tenant, "shared-"+hex.EncodeToString(sum[:6]))
-		p.key = strings.Join([]string{"agents", tenant, filepath.Base(own)}, ":")
-		p.spec.Run, p.spec.Whose.Agent = p.key, ""
-	}
-	if named, given := env["HOME"]; given {
-		if err := p.WithoutHome(named); err != nil {
+		if own, err = p.share(a); err != nil {
 			return p, err
 		}
+	}
+	if named, given := a.Env["HOME"]; given {
 		if filepath.IsAbs(named) {
-			p.spec.Wall.Write = append(p.spec.Wall.Write, named)
+			p.Spec.Wall.Write = append(p.Spec.Wall.Write, named)
 		}
 		return p, nil
 	}
-	p.home = p.Home
-	if p.home == "" {
-		p.home = filepath.Join(own, "home")
-	}
-	p.spec.Wall.Home = p.home
+	p.Home = &home.Home{Options: p.Options, Path: cmp.Or(p.Options.Home, filepath.Join(own, "home")), User: p.Spec.User, Own: p.Own}
+	p.Spec.Wall.Home = p.Home.Path
 	if !p.Shared {
-		p.spec.Wall.Tmp = filepath.Join(own, "tmp")
+		p.Home.Tmp = filepath.Join(own, "tmp")
+		p.Spec.Wall.Tmp = p.Home.Tmp
 	}
-	vars := map[string]string{"HOME": p.home}
-	for k, v := range env {
-		vars[k] = v
-	}
-	p.spec.Env = vars
+	vars := map[string]string{"HOME": p.Home.Path}
+	maps.Copy(vars, a.Env)
+	p.Spec.Env = vars
 	return p, nil
 }
 
-func (r *Runtime) placeOf(a fleet.Agent) (place, error) {
-	p, err := r.place(a.TenantID, a.Name, a.Role, a.Host, a.Command, a.Env, a.Dir, a.Options, a.Profile)
-	p.born = a.CreatedAt.UTC().Format(time.RFC3339Nano)
-	return p, err
-}
-
-// house is the HOME.
-func (p place) house() *home.Home {
-	return &home.Home{Options: p.Options, Path: p.home, Tmp: p.spec.Wall.Tmp, User: p.spec.User, Own: p.own}
-}
-
-// furnish makes the HOME and fills it.
-func (p place) furnish() error {
-	if p.home == "" {
-		return nil
+// share makes the process one that all agents have to whom the same holds, and gives the
+// directory of what is kept for them.
+func (p *place) share(a fleet.Agent) (own string, err error) {
+	if name := p.Spec.Argv[0]; strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		// The process starts in a directory of nobody.
+		p.Spec.Argv = append([]string{filepath.Join(p.Spec.Dir, name)}, p.Spec.Argv[1:]...)
 	}
-	h := p.house()
-	if err := h.Furnish(); err != nil {
-		return err
+	where := p.Spec.Dir // a process behind a wall sees one directory
+	if p.Spec.Wall.Profile == cell.Open {
+		where = ""
 	}
-	return p.reachable()
+	same, err := core.Digest([]any{where, a.TenantID, p.Spec.Argv, a.Env, p.Options.Home, p.Skeleton, p.User, p.Auth, p.FS, p.Terminal, a.Profile, p.Places, p.Inspect, a.Role, p.RecordModels})
+	if err != nil {
+		return "", fmt.Errorf("name the shared process: %w", err)
+	}
+	sum := sha256.Sum256([]byte(same))
+	own = filepath.Join(p.State, a.TenantID, "shared-"+hex.EncodeToString(sum[:6]))
+	p.key = strings.Join([]string{"agents", a.TenantID, filepath.Base(own)}, ":")
+	p.Spec.Run, p.Spec.Whose.Agent = p.key, ""
+	return own, nil
 }
 
 // reachable reports directories that the agent's user can't enter: the agent
 // itself would only say that something is missing.
 func (p place) reachable() error {
-	u := p.spec.User
-	if u == nil {
+	u := p.Spec.User
+	if u == nil || p.Home == nil {
 		return nil
 	}
-	for _, dir := range []string{p.home, p.spec.Dir} {
+	for _, dir := range []string{p.Home.Path, p.Spec.Dir} {
 		for at := dir; ; at = filepath.Dir(at) {
 			info, err := os.Stat(at)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
@@ -29,14 +30,14 @@ func TestEachAgentHasAHomeOfItsOwn(t *testing.T) {
 	r := newRuntime(t, Options{})
 	homes := map[string]bool{}
 	for _, name := range []string{"one", "two"} {
-		a := fakeAgent(t, traits{}, settings{Terminal: true, Options: home.Options{Skeleton: skeleton}})
+		a := fakeAgent(t, traits{}, settings{Terminal: true, Choices: keeper.Choices{Options: home.Options{Skeleton: skeleton}}})
 		a.Name = name
 		s := open(t, r, a)
 		s.always("approve")
 		out := s.ends(task.Succeeded, "", "run printenv HOME")
 		home := strings.TrimPrefix(out.Text, "exit 0: ")
 		homes[home] = true
-		expect.True(t, strings.HasPrefix(home, r.opt.State), "home %s, want one below %s", home, r.opt.State)
+		expect.True(t, strings.HasPrefix(home, r.State), "home %s, want one below %s", home, r.State)
 		// What the agent has changed is kept at the next start.
 		settings := filepath.Join(home, ".tool/settings")
 		if got, err := os.ReadFile(settings); string(got) != "fresh" {
@@ -63,7 +64,7 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 		expect.No(t, r.Forget(t.Context(), a))
 	}
 	left := func() (names []string) {
-		list := expect.Of(os.ReadDir(filepath.Join(r.opt.State, "t_test")))(t)
+		list := expect.Of(os.ReadDir(filepath.Join(r.State, "t_test")))(t)
 		for _, d := range list {
 			names = append(names, strings.Split(d.Name(), "-")[0])
 		}
@@ -72,8 +73,8 @@ func TestADeletedAgentLeavesNothingBehind(t *testing.T) {
 	expect.Is(t, fmt.Sprint(left()), "[shared]", "left")
 	// At the next start, what deletes could not remove goes too.
 	stays := fakeAgent(t, traits{}, settings{Shared: true})
-	write(t, filepath.Join(home.Of(r.opt.State, stays), "session.json"), "{}")
-	write(t, filepath.Join(r.opt.State, "t_test/lost/home/secret"), "x")
+	write(t, filepath.Join(home.Of(r.State, stays), "session.json"), "{}")
+	write(t, filepath.Join(r.State, "t_test/lost/home/secret"), "x")
 	expect.No(t, r.Keep(t.Context(), []fleet.Agent{stays}))
 	expect.Is(t, fmt.Sprint(left()), "[actor shared]", "left")
 	if err := r.Keep(t.Context(), nil); err != nil || len(left()) != 0 {
@@ -98,7 +99,7 @@ func TestAnAgentRunsAsTheUserThatIsNamed(t *testing.T) {
 	expect.No(t, os.WriteFile(program, self, 0o755))
 	a := fakeAgent(t, traits{}, settings{User: fmt.Sprint(uid), FS: "write", Terminal: true})
 	a.Command, a.Dir = []string{program}, work
-	s := open(t, newRuntime(t, Options{State: filepath.Join(base, "state")}), a)
+	s := open(t, newRuntime(t, Options{Local: keeper.Local{State: filepath.Join(base, "state")}}), a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "run id -u", "write "+filepath.Join(work, "f")+" x", "run cat "+filepath.Join(work, "f"))
 	for _, want := range []string{fmt.Sprintf("exit 0: %d", uid), "written", "exit 0: x"} {

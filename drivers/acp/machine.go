@@ -21,11 +21,6 @@ type machine interface {
 	Write(path string, content []byte) (old []byte, err error)
 	// Look finds the files that a command names, as they are now.
 	Look(spec cell.Spec) []judge.File
-	// start begins a process, if files are still what was judged; release is for when
-	// that is over.
-	start(spec cell.Spec, files []judge.File) (p keeper.Process, release func(), err error)
-	// available reports why the agent's process can't be started now.
-	available() error
 }
 
 // machine is where the agent of a place works.
@@ -33,30 +28,28 @@ func (p place) machine() machine {
 	if p.there != nil {
 		return p.there
 	}
-	return here{workdir.Dir{Cells: p.sup, Own: p.own, Pins: p.pins, Shelf: p.tenant, Spec: p.spec}}
+	return workdir.Dir{Cells: p.Cells, Own: p.Own, Pins: p.Pins, Shelf: p.Spec.Whose.Tenant, Spec: p.Spec}
 }
 
-// here is this machine.
-type here struct{ workdir.Dir }
-
-var _ machine = here{}
-
-func (h here) start(spec cell.Spec, files []judge.File) (keeper.Process, func(), error) {
-	var owner *pin.Owner
-	if u := spec.User; u != nil {
-		owner = &pin.Owner{UID: u.UID, GID: u.GID}
+// run begins a process beside the agent's own, if files are still what was judged; release
+// is for when that is over.
+func (p place) run(spec cell.Spec, files []judge.File) (proc keeper.Process, release func(), err error) {
+	there := p.There
+	there.Files, release = files, func() {}
+	if p.Host == "" {
+		var owner *pin.Owner
+		if u := spec.User; u != nil {
+			owner = &pin.Owner{UID: u.UID, GID: u.GID}
+		}
+		pins, err := p.Pins.Take(spec.Dir, files, owner)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec.Pinned, release = pins.Pins, pins.Release
 	}
-	pins, err := h.Pins.Take(spec.Dir, files, owner)
-	if err != nil {
+	if proc, err = keeper.Begin(p.Cells, p.Hosts, p.Host, spec, there); err != nil {
+		release()
 		return nil, nil, err
 	}
-	spec.Pinned = pins.Pins
-	p, err := h.Cells.Start(spec)
-	if err != nil {
-		pins.Release()
-		return nil, nil, err
-	}
-	return keeper.NewHere(p), pins.Release, nil
+	return proc, release, nil
 }
-
-func (h here) available() error { return h.Spec.Available() }

@@ -23,5 +23,5 @@ func (p place) remember(m memory) {
 }
 
 func (p place) kept() keeper.Memory {
-	return keeper.Memory{Path: p.memory, Born: p.born, Command: p.spec.Argv, Dir: p.spec.Dir}
+	return keeper.Memory{Path: p.memory, Born: p.born, Command: p.Spec.Argv, Dir: p.Spec.Dir}
 }

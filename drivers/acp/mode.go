@@ -27,25 +27,25 @@ type wants struct{ mode, model string }
 func (*Runtime) Configures(fleet.Setting) bool { return true }
 
 func (a *agent) Choose(ctx context.Context, what fleet.Setting, value string) error {
-	a.mu.Lock()
+	a.Mu.Lock()
 	if what == fleet.SetModel {
 		a.want.model = value
 	} else {
 		a.want.mode = value
 	}
-	s := a.sess
-	a.mu.Unlock()
+	s := a.talk
+	a.Mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, a.r.opt.Patience, fmt.Errorf("no answer within %v", a.r.opt.Patience))
+	ctx, stop := context.WithTimeoutCause(ctx, a.r.Patience, fmt.Errorf("no answer within %v", a.r.Patience))
 	defer stop()
 	return s.adjust(ctx)
 }
 
 func (a *agent) wanted() wants {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
 	return a.want
 }
 
@@ -142,9 +142,9 @@ func (s *session) publish() {
 	s.mu.Lock()
 	o := &fleet.Offers{Modes: s.mode.offered, Mode: s.mode.now, Models: s.model.offered, Model: s.model.now, Commands: s.commands}
 	s.mu.Unlock()
-	s.a.mu.Lock()
-	defer s.a.mu.Unlock()
-	s.a.keep.Offer(o)
+	s.a.Mu.Lock()
+	defer s.a.Mu.Unlock()
+	s.a.Keep.Offer(o)
 }
 
 // changed takes the agent's word for a change of its mode, and reports one

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/task"
@@ -64,7 +65,7 @@ func TestAModeIsSetWhileAnAgentWorks(t *testing.T) {
 func TestARealAgentsModelsAndModesAreOffered(t *testing.T) {
 	m := serveModel(t)
 	a := opencode(t, m)
-	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+	s := open(t, newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}, Patience: 3 * time.Minute}), a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "hello")
 	o := s.offered()

@@ -3,38 +3,16 @@ package acp
 import (
 	"fmt"
 
-	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 )
 
-// record gives a process that agents share lines of its own to its models. They
-// end with it. Those of an agent alone are the agent's.
-func (pe *peer) record(spec *cell.Spec) (err error) {
-	if !pe.place.Shared || len(pe.place.models) == 0 {
-		return nil
-	}
-	if pe.place.lines, err = pe.pool.r.opt.Models.Open(pe.place.models, spec.Env, keeper.Masked(pe.hides, pe.overhear)); err != nil {
-		return err
-	}
-	spec.Env = pe.place.lines.Environ(spec.Env)
-	spec.Wall.Reach = pe.place.lines.Ports()
-	return nil
-}
-
-// unrecord ends the lines of a shared process.
-func (pe *peer) unrecord() {
-	if pe.place.Shared {
-		pe.place.lines.Close()
-	}
-}
-
 // hides is the mask of what the process was given.
 func (pe *peer) hides() *secret.Mask {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
-	return pe.mask
+	return pe.Mask
 }
 
 // overhear passes what a shared process and its model say to each other on to
@@ -44,7 +22,7 @@ func (pe *peer) hides() *secret.Mask {
 func (pe *peer) overhear(asked fleet.Event) (answered func(fleet.Event)) {
 	a, among := pe.speaker(asked.Model)
 	if a != nil {
-		return keeper.Overhear(a.now, a.hear)(asked)
+		return keeper.Overhear(a.Now, a.hear)(asked)
 	}
 	return func(e fleet.Event) {
 		var tokens int64
@@ -80,7 +58,7 @@ func (pe *peer) speaker(c *fleet.ModelCall) (one *agent, among []*agent) {
 	members := pe.agents()
 	pe.mu.Unlock()
 	for _, a := range members {
-		if a.now() != nil {
+		if a.Now() != nil {
 			among = append(among, a)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
@@ -19,11 +20,11 @@ const modelKey = "sk-given-to-the-test-0123456789"
 func recordedCrew(t *testing.T, n int) (all []*stand, credentials func() map[string]int) {
 	t.Helper()
 	m := serveModel(t)
-	r, dir := newRuntime(t, Options{Models: recorder(t), Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
+	r, dir := newRuntime(t, Options{Local: keeper.Local{Models: recorder(t), Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
 		env = maps.Clone(env)
 		env["OPENAI_API_KEY"] = modelKey
 		return env, nil, nil // what it has would be seen
-	}}), t.TempDir()
+	}}}), t.TempDir()
 	for i := range n {
 		a := fakeAgent(t, traits{}, settings{Shared: true, Terminal: true, RecordModels: []string{"OPENAI_BASE_URL"}})
 		a.Name, a.Dir, a.Env = fmt.Sprintf("a%d", i), dir, maps.Clone(a.Env)
@@ -111,7 +112,7 @@ func TestWhatASharedProcessAsksIsItsSessionsAgent(t *testing.T) {
 }
 
 func TestAgentsThatAreRecordedShareNoProcessWithOthers(t *testing.T) {
-	r := newRuntime(t, Options{Models: recorder(t)})
+	r := newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}})
 	place := func(models ...string) string {
 		a := fakeAgent(t, traits{}, settings{Shared: true, RecordModels: models})
 		p := expect.Of(r.placeOf(a))(t)

@@ -12,14 +12,14 @@ import (
 // Pause implements fleet.Handle. An agent without a process is paused by being
 // told: a prompt or a restart then waits for Resume.
 func (a *agent) Pause(ctx context.Context) error {
-	a.mu.Lock()
-	if a.keep.IsClosed() {
-		a.mu.Unlock()
+	a.Mu.Lock()
+	if a.Keep.IsClosed() {
+		a.Mu.Unlock()
 		return keeper.ErrClosed
 	}
-	a.keep.Pause()
-	pe, s, working := a.pe, a.sess, a.turn != nil
-	a.mu.Unlock()
+	a.Keep.Pause()
+	pe, s, working := a.Sess, a.talk, a.Turn != nil
+	a.Mu.Unlock()
 	if pe == nil {
 		return nil
 	}
@@ -29,25 +29,25 @@ func (a *agent) Pause(ctx context.Context) error {
 		}
 		return nil
 	}
-	return keeper.UnlessOver(ctx, pe.ended, errors.Join(pe.proc.Pause(ctx), s.eachTerminal(ctx, keeper.Process.Pause)))
+	return pe.UnlessOver(ctx, errors.Join(pe.Proc.Pause(ctx), s.eachTerminal(ctx, keeper.Process.Pause)))
 }
 
 func (a *agent) Resume(ctx context.Context) error {
-	a.mu.Lock()
-	pe, s := a.pe, a.sess
-	a.mu.Unlock()
+	a.Mu.Lock()
+	pe, s := a.Sess, a.talk
+	a.Mu.Unlock()
 	if pe != nil && pe.let(a) {
-		err := errors.Join(pe.proc.Resume(ctx), s.eachTerminal(ctx, keeper.Process.Resume))
-		if err := keeper.UnlessOver(ctx, pe.ended, err); err != nil {
+		err := errors.Join(pe.Proc.Resume(ctx), s.eachTerminal(ctx, keeper.Process.Resume))
+		if err := pe.UnlessOver(ctx, err); err != nil {
 			pe.mu.Lock()
 			pe.frozen = true // it may still stand: the next Resume continues it
 			pe.mu.Unlock()
 			return err
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.keep.Resume()
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	a.Keep.Resume()
 	return nil
 }
 

@@ -27,25 +27,20 @@ import (
 
 // peer is one process of an agent program, with the sessions it holds.
 type peer struct {
-	pool  *pool
-	place place
+	*keeper.Run // Proc and Mask are there once it is ready; Exit is valid after Over, if it ran
+	pool        *pool
+	place       place
 
 	ready   chan struct{} // closed when it can be used, or has failed to start
 	failure error         // why it can't be used, valid after ready
-	ended   chan struct{} // closed when nothing of it is left
-	stopErr error         // valid after ended
-	exit    cell.Exit     // valid after ended, if it ran
+	stopErr error         // valid after Over
 
 	// Set before ready is closed.
-	proc keeper.Process
 	outs [2]*os.File       // its standard output and error
 	env  map[string]string // with what its place's refers to
-	mask *secret.Mask
 	conn *jsonrpc.Conn
 	out  *pipe.Outbox
 	can  greeting
-
-	placeheld []string // variables whose credentials the model proxy puts in
 
 	waits atomic.Int32 // requests that wait for a command
 	once  sync.Once
@@ -63,25 +58,18 @@ type peer struct {
 
 // run is the life of a process.
 func (pe *peer) run() {
-	defer close(pe.ended)
+	defer close(pe.Over)
 	defer pe.pool.forget(pe)
-	defer pe.unrecord()
+	if pe.place.Shared {
+		defer func() { pe.place.Lines.Close() }()
+	}
 	if err := pe.launch(); err != nil {
 		pe.failure = err
 		close(pe.ready)
 		return
 	}
-	if e, lacks := keeper.Unheld(pe.proc.Missing()); lacks {
-		pe.tell(e)
-	}
-	if e, has := pe.place.LoggedIn(); has {
-		pe.tell(e)
-	}
-	if e, has := keeper.Placeheld(pe.placeheld); has {
-		pe.tell(e)
-	}
 	if pe.ending() { // everybody left before it began
-		go pe.stop(cell.Grace{Interrupt: -1})
+		go pe.Stop(cell.Grace{Interrupt: -1})
 	}
 	var wg sync.WaitGroup
 	wg.Go(pe.out.Run)
@@ -94,7 +82,7 @@ func (pe *peer) run() {
 		close(drained)
 	}()
 	wg.Go(func() {
-		patience := pe.place.patience(pe.pool.r.opt.Patience)
+		patience := pe.place.patience(pe.pool.r.Patience)
 		ctx, stop := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("no answer within %v", patience))
 		defer stop()
 		if pe.failure = pe.greet(ctx); pe.failure != nil {
@@ -103,18 +91,18 @@ func (pe *peer) run() {
 		close(pe.ready)
 	})
 	select {
-	case <-pe.proc.Done():
+	case <-pe.Proc.Done():
 	case <-pe.conn.Done(): // a process that can't be talked to is of no use
-		core.Within(pe.proc.Done(), exitPatience) // its streams ended with it
+		core.Within(pe.Proc.Done(), exitPatience) // its streams ended with it
 		pe.end("", cell.Grace{Interrupt: -1})
 	}
 	core.Within(drained, drainPatience)
-	pe.stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
+	pe.stopErr = pe.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	core.Within(drained, drainPatience)
 	pe.out.Close()
-	pe.proc.CloseIO()
-	pe.exit = pe.proc.Exit()
-	pe.conn.End(fmt.Errorf("process %d %s", pe.proc.PID(), pe.exit.Describe()))
+	pe.Proc.CloseIO()
+	pe.Exit = pe.Proc.Exit()
+	pe.conn.End(fmt.Errorf("process %d %s", pe.Proc.PID(), pe.Exit.Describe()))
 	pe.closeSessions() // a reader may wait for one of their inboxes
 	wg.Wait()
 	<-drained
@@ -131,49 +119,59 @@ const (
 	afterGrace = 300 * time.Millisecond
 )
 
+// launch starts the process. One that agents share has lines of its own to its models,
+// which end with it; those of an agent alone are the agent's.
 func (pe *peer) launch() error {
-	if err := pe.place.furnish(); err != nil {
-		return err
-	}
-	spec := pe.place.spec
-	if pe.place.Shared && spec.Wall.Profile == cell.Open {
-		spec.Dir = "/" // it works in many directories
-		if pe.place.home != "" {
-			spec.Dir = pe.place.home
-		}
-	}
-	if err := pe.record(&spec); err != nil {
-		return err
-	}
-	if reach := pe.pool.r.opt.Reach; reach != nil && pe.place.leadsHere() {
-		ports, err := reach()
-		if err != nil {
-			return err
-		}
-		spec.Wall.Reach = append(slices.Clone(spec.Wall.Reach), ports...)
-	}
-	env, mask, err := pe.pool.r.opt.Secrets(context.Background(), pe.place.tenant, spec.Env)
-	if err != nil {
-		return err
-	}
-	env, pe.placeheld = pe.place.lines.Conceal(env)
-	spec.Env = env
-	spec.Keep = &cell.Keep{Mask: mask} // its standard output is no text
-	if t := pe.place.there; t != nil {
-		if err := t.learn(); err != nil {
+	p := &pe.place
+	if p.Shared {
+		if err := p.Record(pe.hides, pe.overhear); err != nil {
 			return err
 		}
 	}
-	proc, _, err := pe.place.machine().start(spec, nil) // it is bound to nothing
+	var env map[string]string
+	var mask *secret.Mask
+	proc, said, err := p.Start("", func(spec *cell.Spec, hides *secret.Mask) error {
+		env, mask = spec.Env, hides
+		return pe.fit(spec)
+	})
 	if err != nil {
 		return err
 	}
 	in, outs, errs := proc.Streams()
 	pe.mu.Lock()
-	defer pe.mu.Unlock()
-	pe.env, pe.mask = env, mask
-	pe.proc, pe.outs, pe.out = proc, [2]*os.File{outs, errs}, pipe.NewOutbox(in)
+	pe.Proc, pe.Mask, pe.env = proc, mask, env
+	pe.outs, pe.out = [2]*os.File{outs, errs}, pipe.NewOutbox(in)
 	pe.conn = jsonrpc.New(jsonrpc.Options{Send: pe.out.Put, Handle: pe.handle, Noise: pe.noise, Mask: mask})
+	pe.mu.Unlock()
+	for _, e := range said {
+		pe.Hear(e)
+	}
+	return nil
+}
+
+// fit makes what is about to be started a process that may be several agents'.
+func (pe *peer) fit(spec *cell.Spec) error {
+	p := &pe.place
+	if err := p.reachable(); err != nil {
+		return err
+	}
+	if p.Shared && spec.Wall.Profile == cell.Open {
+		spec.Dir = "/" // it works in many directories
+		if p.Home != nil {
+			spec.Dir = p.Home.Path
+		}
+	}
+	if open := pe.pool.r.Ports; open != nil && p.leadsHere() {
+		ports, err := open()
+		if err != nil {
+			return err
+		}
+		spec.Wall.Reach = append(slices.Clone(spec.Wall.Reach), ports...)
+	}
+	spec.Keep.Stdout = false // it is no text
+	if p.there != nil {
+		return p.there.learn()
+	}
 	return nil
 }
 
@@ -193,8 +191,8 @@ func (pe *peer) blame(err error) error {
 	if why == notOne {
 		return errors.New(why)
 	}
-	if core.Within(pe.proc.Done(), exitPatience) {
-		return died(fmt.Sprintf("process %d %s", pe.proc.PID(), pe.proc.Exit().Describe()))
+	if core.Within(pe.Proc.Done(), exitPatience) {
+		return died(fmt.Sprintf("process %d %s", pe.Proc.PID(), pe.Proc.Exit().Describe()))
 	}
 	return err
 }
@@ -206,8 +204,8 @@ func (pe *peer) end(why string, g cell.Grace) {
 	if pe.why == "" {
 		pe.why = why
 	}
-	if pe.proc != nil {
-		go pe.stop(g)
+	if pe.Proc != nil {
+		go pe.Stop(g)
 	}
 }
 
@@ -218,10 +216,8 @@ func (pe *peer) ending() bool {
 	return pe.why != ""
 }
 
-// stop ends the whole process tree, once; others wait for it.
-func (pe *peer) stop(g cell.Grace) {
-	pe.once.Do(func() { pe.stopErr = pe.proc.Stop(g) })
-}
+// Leaving implements keeper's session.
+func (pe *peer) Leaving() bool { return pe.ending() || pe.conn.Err() != nil }
 
 func (pe *peer) closeSessions() {
 	pe.mu.Lock()
@@ -252,7 +248,7 @@ func (pe *peer) welcomes(a *agent) bool {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
 	select {
-	case <-pe.ended:
+	case <-pe.Over:
 		return false
 	default:
 	}
@@ -287,9 +283,9 @@ func (pe *peer) dismiss(a *agent) (last bool, sessions []*session) {
 
 // readStderr passes complaints on to the agents of this process.
 func (pe *peer) readStderr() {
-	lines := pe.mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
+	lines := pe.Mask.Writer(&pipe.Splitter{Max: maxLogLine, Emit: func(line []byte, cut int) {
 		pe.noted(pipe.Text(line))
-		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: pipe.Marked(line, cut)})
+		pe.Hear(fleet.Event{Type: "log", Level: "WARN", Text: pipe.Marked(line, cut)})
 	}})
 	defer lines.Close()
 	_, _ = io.Copy(lines, pe.outs[1])
@@ -316,8 +312,8 @@ func (pe *peer) lastLines() string {
 	return strings.Join(pe.last, "\n")
 }
 
-// tell gives an event that belongs to no session to every agent.
-func (pe *peer) tell(e fleet.Event) {
+// Hear gives an event that belongs to no session to every agent.
+func (pe *peer) Hear(e fleet.Event) {
 	pe.mu.Lock()
 	members := pe.agents()
 	pe.mu.Unlock()
@@ -342,7 +338,7 @@ func (pe *peer) noise(line []byte, cut int) error {
 	if len(head) > 0 {
 		keep := min(len(line), maxNoise)
 		pe.noted(pipe.Text(line[:keep]))
-		pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + pipe.Marked(line[:keep], len(line)-keep+cut)})
+		pe.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "not a message: " + pipe.Marked(line[:keep], len(line)-keep+cut)})
 	}
 	return nil
 }

@@ -153,7 +153,9 @@ func (t *turn) question(c *call) fleet.Event {
 }
 
 // cell is what holds the agent's process.
-func (s *session) cell() *fleet.Cell { return keeper.Cell(s.pe.proc, s.a.place.spec, s.a.place.Home) }
+func (s *session) cell() *fleet.Cell {
+	return keeper.Cell(s.pe.Proc, s.a.place.Spec, s.a.place.Options.Home)
+}
 
 // maxGateID leaves room for a number within what the fleet takes.
 const maxGateID = 120

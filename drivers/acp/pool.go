@@ -35,7 +35,7 @@ func (p *pool) join(ctx context.Context, a *agent) (*peer, error) {
 	}
 	if found == nil {
 		found = &peer{
-			pool: p, place: a.place, ready: make(chan struct{}), ended: make(chan struct{}), members: map[*agent]struct{}{},
+			Run: &keeper.Run{Over: make(chan struct{})}, pool: p, place: a.place, ready: make(chan struct{}), members: map[*agent]struct{}{},
 			sessions: map[string]*session{}, early: map[string][]item{}, paused: map[*agent]struct{}{},
 		}
 		p.peers[a.place.key] = append(p.peers[a.place.key], found)
@@ -52,9 +52,9 @@ func (p *pool) join(ctx context.Context, a *agent) (*peer, error) {
 		return nil, keeper.ErrStopped
 	}
 	if found.failure != nil {
-		a.mu.Lock()
-		a.keep.Said = found.lastLines()
-		a.mu.Unlock()
+		a.Mu.Lock()
+		a.Keep.Said = found.lastLines()
+		a.Mu.Unlock()
 		_ = p.leave(ctx, found, a)
 		return nil, found.failure
 	}
@@ -94,7 +94,7 @@ func (p *pool) forget(pe *peer) {
 // gone waits until nothing of a process is left.
 func (pe *peer) gone(ctx context.Context) error {
 	select {
-	case <-pe.ended:
+	case <-pe.Over:
 		return pe.stopErr
 	case <-ctx.Done():
 		return fmt.Errorf("wait for the agent's process to end: %w", ctx.Err())

@@ -102,7 +102,7 @@ func TestAPauseInASharedProcessWaitsForTheOthers(t *testing.T) {
 	counted := make([]string, 2)
 	var done []<-chan task.Outcome
 	for i, s := range all {
-		counted[i] = filepath.Join(s.handle.(*agent).place.spec.Dir, fmt.Sprintf("n%d", i))
+		counted[i] = filepath.Join(s.handle.(*agent).place.Spec.Dir, fmt.Sprintf("n%d", i))
 		done = append(done, s.start("count "+counted[i]))
 		expect.Await(t, "it counts", func() bool { return readPID(counted[i]) > 0 })
 	}

@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -46,7 +47,7 @@ func gemini(t *testing.T, m *model.Server) fleet.Agent {
 		Name: "gemini", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/.bin/gemini"), "--acp"},
 		Env:     map[string]string{"GEMINI_API_KEY": "fake", "GOOGLE_GEMINI_BASE_URL": m.URL},
-		Options: core.MustEncode(settings{Mode: "default", Options: home.Options{Skeleton: example(t, "gemini-cli/home")}, RecordModels: []string{"GOOGLE_GEMINI_BASE_URL"}}),
+		Options: core.MustEncode(settings{Mode: "default", Choices: keeper.Choices{Options: home.Options{Skeleton: example(t, "gemini-cli/home")}}, RecordModels: []string{"GOOGLE_GEMINI_BASE_URL"}}),
 	}
 }
 
@@ -72,7 +73,7 @@ stream_max_retries = 0
 			"FAKE_KEY": "x", "CODEX_BASE_URL": m.URL + "/v1",
 			"PATH": filepath.Join(drivertest.Installed(t), "node_modules/@zed-industries/codex-acp-linux-x64/bin") + ":" + os.Getenv("PATH"),
 		},
-		Options: core.MustEncode(settings{Options: home.Options{Home: own}, RecordModels: []string{"CODEX_BASE_URL"}}),
+		Options: core.MustEncode(settings{Choices: keeper.Choices{Options: home.Options{Home: own}}, RecordModels: []string{"CODEX_BASE_URL"}}),
 	}
 }
 
@@ -86,7 +87,7 @@ func TestRealAgentsAreGated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := serveModel(t)
 			a := agent(t, m)
-			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+			s := open(t, newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}, Patience: 3 * time.Minute}), a)
 			in := func(name string) string { return filepath.Join(a.Dir, name) }
 
 			s.always("approve")
@@ -164,7 +165,7 @@ func TestRealAgentsWorkBehindTheWall(t *testing.T) {
 				expect.No(t, os.WriteFile(path, []byte(text), 0o600))
 			}
 			other, knocks := listener(t)
-			s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+			s := open(t, newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}, Patience: 3 * time.Minute}), a)
 			s.always("approve")
 			out := s.ends(task.Succeeded, "", "RUN: sed -i s/-/+/ sum.sh && sh test.sh")
 			expect.Has(t, out.Text, "all is well", "the test said")
@@ -224,7 +225,7 @@ func ownAddress() string {
 func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 	m := serveModel(t)
 	a := gemini(t, m)
-	s := open(t, newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)}), a)
+	s := open(t, newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}, Patience: 3 * time.Minute}), a)
 	s.always("approve")
 	file := filepath.Join(a.Dir, "note.txt")
 	s.ends(task.Succeeded, "", "WRITE: "+file+" a few words")
@@ -242,7 +243,7 @@ func TestARealWriteShowsItsDiffFirst(t *testing.T) {
 
 func TestEightRealSessionsShareOneProcess(t *testing.T) {
 	m := serveModel(t)
-	r := newRuntime(t, Options{Patience: 3 * time.Minute, Models: recorder(t)})
+	r := newRuntime(t, Options{Local: keeper.Local{Models: recorder(t)}, Patience: 3 * time.Minute})
 	base := codex(t, m)
 	var home settings
 	expect.No(t, core.Decode(base.Options, &home))

@@ -8,6 +8,7 @@ import (
 	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/model"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
@@ -46,7 +47,7 @@ func opencode(t *testing.T, m *model.Server) fleet.Agent {
 		Name: "opencode", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{filepath.Join(drivertest.Installed(t), "node_modules/opencode-linux-x64/bin/opencode"), "acp"},
 		Env:     map[string]string{"LOOPBACK_URL": m.URL + "/v1", "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"},
-		Options: core.MustEncode(settings{Mode: "build", Options: home.Options{Home: homeWith(t, ".config/opencode/opencode.json", config)}, RecordModels: []string{"LOOPBACK_URL"}}),
+		Options: core.MustEncode(settings{Mode: "build", Choices: keeper.Choices{Options: home.Options{Home: homeWith(t, ".config/opencode/opencode.json", config)}}, RecordModels: []string{"LOOPBACK_URL"}}),
 	}
 }
 
@@ -55,11 +56,11 @@ func qwen(t *testing.T, m *model.Server) fleet.Agent {
 		Name: "qwen", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{bin(t, "qwen"), "--acp"},
 		Env:     map[string]string{"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": m.URL + "/v1", "OPENAI_MODEL": "scripted"},
-		Options: core.MustEncode(settings{Mode: "default", Options: home.Options{Home: homeWith(t, ".qwen/settings.json", `{
+		Options: core.MustEncode(settings{Mode: "default", Choices: keeper.Choices{Options: home.Options{Home: homeWith(t, ".qwen/settings.json", `{
   "general": {"disableAutoUpdate": true, "enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false}, "telemetry": {"enabled": false},
   "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": false}}, "model": {"name": "scripted"},
   "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false}
-}`)}, RecordModels: []string{"OPENAI_BASE_URL"}}),
+}`)}}, RecordModels: []string{"OPENAI_BASE_URL"}}),
 	}
 }
 
@@ -71,7 +72,7 @@ func claude(t *testing.T, m *model.Server) fleet.Agent {
 			"ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": m.URL, "ANTHROPIC_MODEL": "scripted", "ANTHROPIC_SMALL_FAST_MODEL": "scripted", "IS_SANDBOX": "1",
 			"DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 		},
-		Options: core.MustEncode(settings{Mode: "default", Options: home.Options{Home: homeWith(t, ".claude.json", `{"hasCompletedOnboarding": true}`)}, RecordModels: []string{"ANTHROPIC_BASE_URL"}}),
+		Options: core.MustEncode(settings{Mode: "default", Choices: keeper.Choices{Options: home.Options{Home: homeWith(t, ".claude.json", `{"hasCompletedOnboarding": true}`)}}, RecordModels: []string{"ANTHROPIC_BASE_URL"}}),
 	}
 }
 
@@ -96,6 +97,6 @@ stream_max_retries = 0
 		Name: "codex-2", TenantID: "t_test", Runtime: "acp", Dir: t.TempDir(),
 		Command: []string{"sh", "-c", `sed "s|BASE_URL|$CODEX_BASE_URL|" "$CODEX_HOME/template" >"$CODEX_HOME/config.toml" && exec ` + filepath.Join(drivertest.Installed(t), "next/node_modules/.bin/codex-acp")},
 		Env:     map[string]string{"FAKE_KEY": "x", "CODEX_HOME": filepath.Join(own, ".codex"), "CODEX_BASE_URL": m.URL + "/v1"},
-		Options: core.MustEncode(settings{Mode: "read-only", Options: home.Options{Home: own}, Places: files.Places{Read: []string{drivertest.Installed(t)}}, RecordModels: []string{"CODEX_BASE_URL"}}),
+		Options: core.MustEncode(settings{Mode: "read-only", Choices: keeper.Choices{Options: home.Options{Home: own}, Places: files.Places{Read: []string{drivertest.Installed(t)}}}, RecordModels: []string{"CODEX_BASE_URL"}}),
 	}
 }

@@ -22,7 +22,7 @@ const notOne = "it gives back what it is told: it does not speak the Agent Clien
 func (pe *peer) handle(r *jsonrpc.Request) {
 	if !r.Wants() {
 		if r.Method != acp.ClientMethodSessionUpdate {
-			pe.tell(fleet.Event{Type: "log", Level: "DEBUG", Text: "unknown notification " + core.ClipTo(r.Method, 128) + " " + core.ClipTo(string(r.Params), maxNoise)})
+			pe.Hear(fleet.Event{Type: "log", Level: "DEBUG", Text: "unknown notification " + core.ClipTo(r.Method, 128) + " " + core.ClipTo(string(r.Params), maxNoise)})
 			return
 		}
 		var n struct {
@@ -30,7 +30,7 @@ func (pe *peer) handle(r *jsonrpc.Request) {
 			Update    core.Raw `json:"update"`
 		}
 		if err := jsonrpc.Decode(r.Params, &n); err != nil || n.Update.Kind() != '{' {
-			pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update without a content: " + core.ClipTo(string(r.Params), maxNoise)})
+			pe.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "an update without a content: " + core.ClipTo(string(r.Params), maxNoise)})
 			return
 		}
 		pe.deliver(n.SessionID, item{update: n.Update})
@@ -88,7 +88,7 @@ func (pe *peer) deliver(id string, it item) {
 		it.request.Fail(unknownSession(id))
 		return
 	}
-	pe.tell(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + core.ClipTo(id, 80)})
+	pe.Hear(fleet.Event{Type: "log", Level: "WARN", Text: "an update of an unknown session " + core.ClipTo(id, 80)})
 }
 
 func (pe *peer) earlySize() (n int) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
 	"swarmdeck/expect"
@@ -16,12 +17,12 @@ import (
 func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 	const value = "geheim/value-of-the-test"
 	var asked map[string]string
-	r := newRuntime(t, Options{Secrets: func(_ context.Context, tenant string, env map[string]string) (map[string]string, *secret.Mask, error) {
+	r := newRuntime(t, Options{Local: keeper.Local{Secrets: func(_ context.Context, tenant string, env map[string]string) (map[string]string, *secret.Mask, error) {
 		asked = maps.Clone(env)
 		env = maps.Clone(env)
 		env["GIVEN"] = value
 		return env, secret.NewMask(map[string]string{"S": value}), nil
-	}})
+	}}})
 	a := fakeAgent(t, traits{}, settings{Terminal: true})
 	a.Dir = t.TempDir()
 	a.Env = maps.Clone(a.Env)
@@ -37,11 +38,11 @@ func TestWhatAnAgentWasGivenIsMasked(t *testing.T) {
 
 func TestAnAgentsCommandsHaveNoCredentialOfItsModel(t *testing.T) {
 	const value = "sk-given-to-the-test-0123456789"
-	r := newRuntime(t, Options{Models: recorder(t), Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
+	r := newRuntime(t, Options{Local: keeper.Local{Models: recorder(t), Secrets: func(_ context.Context, _ string, env map[string]string) (map[string]string, *secret.Mask, error) {
 		env = maps.Clone(env)
 		env["OPENAI_API_KEY"] = value
 		return env, nil, nil // what it has would be seen
-	}})
+	}}})
 	a := fakeAgent(t, traits{}, settings{Terminal: true, RecordModels: []string{"OPENAI_BASE_URL"}})
 	a.Dir, a.Env = t.TempDir(), maps.Clone(a.Env)
 	a.Env["OPENAI_API_KEY"] = "@KEY"

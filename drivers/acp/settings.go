@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/files"
 )
 
 // settings are the options of an agent of this runtime.
@@ -29,7 +28,7 @@ type settings struct {
 	Terminal bool `json:"terminal,omitzero"`
 	// Auth is the login method to use at each start, by its id.
 	Auth string `json:"auth,omitempty"`
-	home.Options
+	keeper.Choices
 	// Shared lets agents of the tenant with the same command, environment, home,
 	// user, role, profile and recorded models, and unless they are open
 	// directory, share one process. It takes far less memory, but one of them can
@@ -60,10 +59,6 @@ type settings struct {
 	// User runs it as another account: a name, or UID or UID:GID. Only an
 	// engine that runs as root can do that.
 	User string `json:"user,omitempty"`
-	// Places are those that its processes reach besides.
-	files.Places
-	// Inspect has its requests decided by method and path. Only a worker has any.
-	Inspect bool `json:"inspect,omitzero"`
 }
 
 // patience is how long it may take to start.
@@ -118,17 +113,12 @@ func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
 	if core.DecodeStored(options, &s) != nil {
 		return nil, nil
 	}
-	places = s.Options.Reach()
+	places = s.Outside()
 	if s.User != "" {
 		places = append(places, "user")
 	}
-	if s.Any() {
-		places = append(places, "read, write and hide")
-	}
 	return places, nil
 }
-
-func (*Runtime) Profile() string { return string(cell.Worker) }
 
 // account is whom the agent runs as; nil for the engine's own user.
 func (s settings) account() (*cell.User, error) {

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (t *turn) terminalSpec(args core.Raw) (cell.Spec, *int, error) {
 		return cell.Spec{}, nil, err
 	}
 	p := t.s.a.place
-	spec := p.spec
+	spec := p.Spec
 	spec.Argv = append([]string{in.Command}, in.Args...)
 	if len(in.Args) == 0 { // some agents send one line for a shell
 		spec.Argv = []string{"/bin/sh", "-c", in.Command}
@@ -108,9 +109,7 @@ func (t *turn) terminalSpec(args core.Raw) (cell.Spec, *int, error) {
 		spec.Dir = real
 	}
 	spec.Env = map[string]string{}
-	for k, v := range t.s.pe.env {
-		spec.Env[k] = v
-	}
+	maps.Copy(spec.Env, t.s.pe.env)
 	for _, v := range in.Env {
 		spec.Env[v.Name] = v.Value
 	}
@@ -133,14 +132,14 @@ func (t *turn) startTerminal(args core.Raw, files []judge.File) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	term := &terminal{turn: t, mask: t.s.pe.mask, done: make(chan struct{}), out: pipe.Kept{Most: keptOutput, End: true}}
+	term := &terminal{turn: t, mask: t.s.pe.Mask, done: make(chan struct{}), out: pipe.Kept{Most: keptOutput, End: true}}
 	if limit != nil && *limit >= 0 {
 		term.out.Most = min(*limit, keptOutput)
 	}
-	return t.s.terminals.start(t.s.a.place.machine(), spec, files, term)
+	return t.s.terminals.start(t.s.a.place, spec, files, term)
 }
 
-func (ts *terminals) start(at machine, spec cell.Spec, files []judge.File, term *terminal) (id string, err error) {
+func (ts *terminals) start(at place, spec cell.Spec, files []judge.File, term *terminal) (id string, err error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.closed {
@@ -149,7 +148,7 @@ func (ts *terminals) start(at machine, spec cell.Spec, files []judge.File, term 
 	if len(ts.open) >= maxTerminals {
 		return "", core.Errorf(core.Conflict, "%d terminals are open already", maxTerminals)
 	}
-	if term.proc, term.free, err = at.start(spec, files); err != nil {
+	if term.proc, term.free, err = at.run(spec, files); err != nil {
 		return "", fmt.Errorf("start the command: %w", err)
 	}
 	ts.last++
@@ -166,17 +165,10 @@ func (term *terminal) follow() {
 	in, outs, errs := term.proc.Streams()
 	in.Close()
 	var both sync.WaitGroup
-	read := func(from interface{ Read([]byte) (int, error) }) {
+	read := func(from io.Reader) {
 		out := term.mask.Writer(&term.out)
 		defer out.Close()
-		buf := make([]byte, 32<<10)
-		for {
-			n, err := from.Read(buf)
-			_, _ = out.Write(buf[:n])
-			if err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(out, from)
 	}
 	both.Go(func() { read(outs) })
 	both.Go(func() { read(errs) })

@@ -10,20 +10,15 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/workdir"
 	"swarmdeck/engine/core"
-	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
 )
 
 // there is a host: its keeper does for the agent what is done here for others.
 type there struct {
-	hosts keeper.Hosts
-	name  string
-	spec  cell.Spec // of the agent's process
-	pins  *pin.Keeper
+	keeper.Place
 
 	mu   sync.Mutex
 	real string // the agent's directory, once known
@@ -37,9 +32,9 @@ const askPatience = 10 * time.Second
 // ask has the keeper do one thing. What is begun is done once, also when the link is
 // lost meanwhile; one that takes too long is given up here.
 func (t *there) ask(r workdir.Request) (a workdir.Answer, err error) {
-	spec := t.spec
+	spec := t.Spec
 	spec.Argv, spec.Env = []string{"files"}, nil
-	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Desk: keeper.Files, Whole: true})
+	p, err := t.Hosts.Start(spec.Whose.Tenant, t.Host, spec, keeper.Hosted{Desk: keeper.Files, Whole: true})
 	if err != nil {
 		return a, err
 	}
@@ -49,7 +44,7 @@ func (t *there) ask(r workdir.Request) (a workdir.Answer, err error) {
 	defer context.AfterFunc(late, p.CloseIO)()
 	in, out, _ := p.Streams()
 	if a, err = workdir.Ask(in, out, r); err != nil && late.Err() != nil {
-		err = core.Errorf(core.Unavailable, "host %s does not answer within %s", t.name, askPatience)
+		err = core.Errorf(core.Unavailable, "host %s does not answer within %s", t.Host, askPatience)
 	}
 	return a, err
 }
@@ -65,7 +60,7 @@ func (t *there) Real() string {
 func (t *there) learn() error {
 	a, err := t.ask(workdir.Request{Op: workdir.OpReal})
 	if err == nil && !filepath.IsAbs(a.Path) {
-		err = core.Errorf(core.Unavailable, "host %s has no directory for the agent", t.name)
+		err = core.Errorf(core.Unavailable, "host %s has no directory for the agent", t.Host)
 	}
 	if err != nil {
 		return fmt.Errorf("find the agent's directory: %w", err)
@@ -79,9 +74,9 @@ func (t *there) learn() error {
 func (t *there) Within(path string) (string, error) {
 	real := t.Real()
 	if real == "" {
-		return "", core.Errorf(core.Unavailable, "host %s has not said where the agent's directory is", t.name)
+		return "", core.Errorf(core.Unavailable, "host %s has not said where the agent's directory is", t.Host)
 	}
-	return workdir.Within(path, real, cmp.Or(t.spec.Dir, real))
+	return workdir.Within(path, real, cmp.Or(t.Spec.Dir, real))
 }
 
 func (t *there) Sub(path string) (string, error) {
@@ -108,57 +103,8 @@ func (t *there) Look(spec cell.Spec) []judge.File {
 	}
 	for _, text := range a.Texts {
 		if len(text) > 0 {
-			t.pins.Keep(spec.Whose.Tenant, text)
+			t.Pins.Keep(spec.Whose.Tenant, text)
 		}
 	}
 	return a.Files
-}
-
-func (t *there) start(spec cell.Spec, files []judge.File) (keeper.Process, func(), error) {
-	p, err := t.hosts.Start(spec.Whose.Tenant, t.name, spec, keeper.Hosted{Files: files, Whole: true})
-	return p, func() {}, err
-}
-
-func (t *there) available() error { return t.hosts.Available(t.spec.Whose.Tenant, t.name) }
-
-func (r *Runtime) Hosted() bool { return r.opt.Hosts != nil }
-
-// placeThere is where an agent of a host runs. What needs this machine is refused.
-func (r *Runtime) placeThere(p place, host string, c fleet.Create) (place, error) {
-	profile, err := keeper.CheckHosted(r.opt.Hosts, c)
-	if err != nil {
-		return p, err
-	}
-	for option, given := range map[string]bool{
-		"user": p.User != "", "shared": p.Shared, "inspect": p.Inspect,
-		"read, write and hide": p.Any(), "home, skeleton and login": p.Given(),
-	} {
-		if given {
-			return p, core.Invalid("options", option, "only mode, model, fs, terminal, auth, idle_stop, fresh, usage and record_models, for an agent on a host")
-		}
-	}
-	if p.models, err = keeper.ModelsThere(p.RecordModels, c.Env, profile); err != nil {
-		return p, err
-	}
-	p.memory = filepath.Join(r.opt.State, p.tenant, c.Name, "session.json")
-	p.key = strings.Join([]string{"agent", p.tenant, c.Name}, ":")
-	p.spec = cell.Spec{
-		Run: p.key, Argv: c.Command, Env: c.Env, Dir: c.Dir, Limits: r.opt.Limits,
-		Whose: cell.Whose{Tenant: p.tenant, Agent: c.Name, Role: c.Role}, Wall: cell.Wall{Profile: profile},
-	}
-	p.there = &there{hosts: r.opt.Hosts, name: host, spec: p.spec, pins: r.opt.Pins}
-	return p, nil
-}
-
-// linked is told that the link to its host is there, or why it is not.
-func (a *agent) linked(why error) {
-	a.mu.Lock()
-	pe := a.pe
-	if pe == nil && a.turn == nil {
-		a.keep.Linked(why, a.place.machine().available)
-	}
-	a.mu.Unlock()
-	if pe != nil {
-		a.hear(keeper.Linked(a.rec.Host, why))
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/drivertest"
 	"swarmdeck/drivers/drivertest/hosttest"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/judge"
@@ -28,7 +29,7 @@ func onHost(t *testing.T, as traits, options settings) (s *stand, box *hosttest.
 	a.Host = "box"
 	box = hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
 	pins = expect.Of(pin.New(t.TempDir(), filepath.Join(t.TempDir(), "runs"), nil))(t)
-	s = open(t, newRuntime(t, Options{Hosts: box, Pins: pins}), a)
+	s = open(t, newRuntime(t, Options{Local: keeper.Local{Hosts: box, Pins: pins}}), a)
 	s.always("approve")
 	s.ends(task.Succeeded, "", "say hello")
 	return s, box, box.Work(t, a.Name), pins
@@ -116,7 +117,7 @@ func TestALostLinkGivesAPromptOnce(t *testing.T) {
 }
 
 func TestWhatAHostCantGiveAnAgentIsRefused(t *testing.T) {
-	r := newRuntime(t, Options{Hosts: &hosttest.Box{}})
+	r := newRuntime(t, Options{Local: keeper.Local{Hosts: &hosttest.Box{}}})
 	for options, want := range map[string]string{
 		`{"user":"0:0"}`: "only mode, model", `{"shared":true}`: "only mode, model", `{"read":["/x"]}`: "only mode, model",
 		`{"home":"/x"}`: "only mode, model", `{"record_models":["A"]}`: "a variable that env sets",
@@ -130,7 +131,7 @@ func TestConformanceOfAnAgentOnAHost(t *testing.T) {
 	drivertest.Run(t, func(t *testing.T) drivertest.Subject {
 		on := subject(t, traits{}, settings{})
 		on.Actor.Host = "box"
-		on.Runtime = newRuntime(t, Options{Hosts: hosttest.New(t, drivertest.Cells(t, cell.Options{}), on.Actor.TenantID, "box", on.Actor.Name)})
+		on.Runtime = newRuntime(t, Options{Local: keeper.Local{Hosts: hosttest.New(t, drivertest.Cells(t, cell.Options{}), on.Actor.TenantID, "box", on.Actor.Name)}})
 		return on
 	})
 }
@@ -141,7 +142,7 @@ func TestAnAgentOnAHostIsGivenServersOfTheProgramThere(t *testing.T) {
 		a.Host, a.Profile = "box", profile
 		box := hosttest.New(t, drivertest.Cells(t, cell.Options{}), a.TenantID, a.Host, a.Name)
 		var given []string // programs
-		s := open(t, newRuntime(t, Options{Hosts: box, Servers: func(_ fleet.Agent, program string) ([]acp.McpServer, error) {
+		s := open(t, newRuntime(t, Options{Local: keeper.Local{Hosts: box}, Servers: func(_ fleet.Agent, program string) ([]acp.McpServer, error) {
 			given = append(given, program)
 			return nil, nil
 		}}), a)

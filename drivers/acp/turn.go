@@ -59,8 +59,6 @@ func newTurn(ctx context.Context, p fleet.Prompt) *turn {
 	return &turn{Turn: keeper.NewTurn(ctx, p), calls: map[string]*call{}, asked: map[string]int{}}
 }
 
-func (t *turn) close() { t.Close() }
-
 // beat renews the lease until the turn is closed, and shows what an agent has
 // left unfinished.
 func (t *turn) beat() {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
@@ -19,12 +19,16 @@ import (
 // agent is one open agent: at most one process and one prompt at a time.
 type agent struct {
 	keeper.Agent[*session, *turn]
-	opt    RuntimeOptions
 	mask   atomic.Pointer[secret.Mask] // of its newest process
-	models *modelproxy.Lines           // nil when it is not recorded
 	wire   *wire                       // nil for one that speaks our lines
 	fresh  bool                        // each task is a conversation of its own
 	memory keeper.Memory
+
+	// What a cancelled task's process is written, without the newline, and the signal that
+	// its group gets beside it, 0 for none. One that does not handle it ends by it and is
+	// started again for the next task.
+	cancelLine []byte
+	interrupts syscall.Signal
 
 	// Guarded by Mu.
 	lasting bool        // its command stays alive between prompts
@@ -41,7 +45,7 @@ var (
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{Turn: keeper.NewTurn(ctx, p), message: p.Message, uri: p.URI, done: make(chan struct{}), pending: map[string]bool{}}
-	if err := keeper.Take(&a.Keep, &a.Mu, &a.Turn, t); err != nil {
+	if err := a.Take(t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer a.release(t)
@@ -148,17 +152,16 @@ func (a *agent) late(e fleet.Event) {
 // launch starts the command, for a turn unless that is nil; Mu is held. One that stays
 // is told of each later turn's trace with its task.
 func (a *agent) launch(t *turn) error {
-	var held []string
 	parent := ""
 	if t != nil {
 		parent = t.Prompt.Traceparent
 	}
-	run, err := a.Launch(parent, func(spec *cell.Spec, mask *secret.Mask) {
+	run, err := a.Launch(parent, func(spec *cell.Spec, mask *secret.Mask) error {
 		if a.wire != nil && a.talk.Session != "" {
 			spec.Argv = slices.Concat(spec.Argv, a.wire.resume(a.talk.Session))
 		}
-		spec.Env, held = a.models.Conceal(spec.Env)
 		a.mask.Store(mask)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -166,9 +169,6 @@ func (a *agent) launch(t *turn) error {
 	a.Sess = newSession(a, run)
 	if a.wire != nil {
 		a.Sess.heard = a.wire.hear(a.Sess.Hear, a.talk, t.prefix())
-	}
-	if e, has := keeper.Placeheld(held); has {
-		a.Backlog.Add(e)
 	}
 	return nil
 }
@@ -185,9 +185,4 @@ func (a *agent) Tell(callID, text string) error {
 		return fmt.Errorf("encode a question: %w", err)
 	}
 	return s.send(line)
-}
-
-func (a *agent) Close() error {
-	defer a.models.Close()
-	return a.Agent.Close()
 }

@@ -53,9 +53,9 @@ func (a *agent) interrupt(t *turn, s *session) {
 		go s.Stop(a.End)
 		return
 	}
-	_ = s.send(a.opt.CancelLine) // to one on a wire nothing; full: then the signal has to do
-	if a.opt.Interrupt != 0 {
-		s.Proc.Interrupt(a.opt.Interrupt)
+	_ = s.send(a.cancelLine) // to one on a wire nothing; full: then the signal has to do
+	if a.interrupts != 0 {
+		s.Proc.Interrupt(a.interrupts)
 	}
 }
 

@@ -10,47 +10,14 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
-	"swarmdeck/drivers/cell/pin"
 	"swarmdeck/drivers/keeper"
-	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
-	"swarmdeck/engine/safeopen"
-	"swarmdeck/engine/secret"
 )
 
 // RuntimeOptions of NewRuntime.
-type RuntimeOptions struct {
-	// Dir is where an agent without a directory runs, and what relative ones
-	// start from. "" is the engine's working directory.
-	Dir string
-	// State is the directory for the agents' homes; "" keeps none.
-	State string
-	// Own are the engine's own files, which are copied into no home.
-	Own *safeopen.Own
-	// Limits of every agent's processes; the zero value means cell.DefaultLimits.
-	Limits cell.Limits
-	// Interrupt is the signal that a cancelled prompt's process group gets
-	// beside the cancel line; 0 means SIGINT. An agent that does not handle it
-	// ends by it and is started again for the next prompt.
-	Interrupt syscall.Signal
-	// CancelLine is what is written to its stdin then, without the newline;
-	// nil means {"type":"cancel"}.
-	CancelLine []byte
-	// Models records what agents say to their models; nil refuses agents that
-	// ask for it.
-	Models *modelproxy.Proxy
-	// Pins keeps what files hold that agents want to write; nil keeps none.
-	Pins *pin.Keeper
-	// Secrets gives agents what their environment refers to; nil knows none.
-	Secrets secret.Resolver
-	// Hosts run agents that have their place on another machine; nil refuses them.
-	Hosts keeper.Hosts
-	// Grace is how long an interrupted prompt may take until its processes
-	// are killed; 0 means 3 s. An agent must be idle within 5 s of a cancel.
-	Grace time.Duration
-}
+type RuntimeOptions = keeper.Local
 
 // Runtime keeps local commands as agents that speak JSON lines.
 //
@@ -63,10 +30,7 @@ type RuntimeOptions struct {
 // so a command must not wait for its end.
 //
 // What it prints between prompts is kept, bounded, and logged with the next.
-type Runtime struct {
-	keeper.Local
-	opt RuntimeOptions
-}
+type Runtime struct{ keeper.Local }
 
 var (
 	_ fleet.Runtime = (*Runtime)(nil)
@@ -75,17 +39,12 @@ var (
 
 // NewRuntime returns a runtime whose processes the supervisor owns.
 func NewRuntime(sup *cell.Supervisor, opt RuntimeOptions) (*Runtime, error) {
-	local, err := keeper.Local{Cells: sup, Dir: opt.Dir, State: opt.State, Own: opt.Own, Limits: opt.Limits, Secrets: opt.Secrets, Hosts: opt.Hosts, Grace: opt.Grace}.Filled()
+	opt.Cells = sup
+	local, err := opt.Filled()
 	if err != nil {
 		return nil, err
 	}
-	if opt.Interrupt == 0 {
-		opt.Interrupt = syscall.SIGINT
-	}
-	if opt.CancelLine == nil {
-		opt.CancelLine = cancelLine
-	}
-	return &Runtime{local, opt}, nil
+	return &Runtime{local}, nil
 }
 
 func (*Runtime) Reach(options core.Raw) (places, secrets []string) {
@@ -101,15 +60,11 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
-	if c.Host != "" {
-		_, _, err := r.checkHosted(c, o)
-		return err
-	}
-	if _, err := modelproxy.Read(o.RecordModels, c.Env); err != nil {
-		return err
-	}
-	return r.Local.Check(c, o.Choices)
+	return r.Local.Check(c, o.Choices, o.RecordModels, elsewhere)
 }
+
+// elsewhere are the options of an agent on a host.
+const elsewhere = "interrupt, record_models, wire and fresh"
 
 // agentOptions are the options of one agent.
 type agentOptions struct {
@@ -168,12 +123,11 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	h := &agent{opt: r.opt}
-	h.Place = keeper.Place{Local: r.Local, Host: a.Host, End: cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second}}
-	var models modelproxy.Upstreams
-	if h.Spec, h.Home, models, err = r.place(a, own); err != nil {
+	h := &agent{cancelLine: cancelLine, interrupts: syscall.SIGINT}
+	if h.Place, err = r.Place(a, own.Choices, own.RecordModels, elsewhere); err != nil {
 		return nil, err
 	}
+	h.End = cell.Grace{Interrupt: 500 * time.Millisecond, Terminate: time.Second}
 	if h.wire = wires[own.Wire]; h.wire != nil {
 		h.fresh, h.memory = own.Fresh, keeper.Memory{Born: a.CreatedAt.UTC().Format(time.RFC3339Nano), Command: a.Command, Dir: h.Spec.Dir}
 		if r.State != "" {
@@ -182,24 +136,11 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 		h.talk = keeper.Recall[conversation](h.memory)
 	}
 	if own.Interrupt != "" {
-		h.opt.CancelLine, h.opt.Interrupt = []byte(own.Interrupt), 0
+		h.cancelLine, h.interrupts = []byte(own.Interrupt), 0
 	}
-	if err := h.record(models); err != nil {
+	if err := h.Record(h.mask.Load, keeper.Overhear(h.Now, h.late)); err != nil {
 		return nil, err
 	}
-	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry, Anew: func() { h.lasting = false }, Shut: h.Close})
+	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry, Anew: func() { h.lasting = false }})
 	return h, nil
-}
-
-// record puts a recorder between the agent and these.
-func (a *agent) record(models modelproxy.Upstreams) (err error) {
-	if len(models) == 0 {
-		return nil
-	}
-	if a.models, err = a.opt.Models.Open(models, a.Spec.Env, keeper.Masked(a.mask.Load, keeper.Overhear(a.Now, a.late))); err != nil {
-		return err
-	}
-	a.Spec.Env = a.models.Environ(a.Spec.Env)
-	a.Spec.Wall.Reach = a.models.Ports()
-	return nil
 }

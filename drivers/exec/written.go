@@ -36,7 +36,7 @@ func (a *agent) written(args core.Raw) []judge.File {
 	if len(argv) == 1 {
 		return nil
 	}
-	files := a.opt.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
+	files := a.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
 	dir, err := os.OpenRoot(a.Spec.Dir) // what a link leads out of it is not looked at
 	if err != nil {
 		return files

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/expect"
 )
@@ -12,7 +13,8 @@ import (
 func TestAFileThatAnAgentWantsToWriteIsLookedAt(t *testing.T) {
 	dir := t.TempDir()
 	expect.No(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("one\n"), 0o600))
-	a := &agent{opt: RuntimeOptions{Pins: newPins(t)}}
+	a := &agent{}
+	a.Place = &keeper.Place{Local: keeper.Local{Pins: newPins(t)}}
 	a.Spec.Dir, a.Spec.Whose.Tenant = dir, "t_x"
 	for _, c := range []struct {
 		args        string

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
-	"swarmdeck/drivers/cell/home"
 	"swarmdeck/engine/fleet"
 	"swarmdeck/engine/secret"
 	"swarmdeck/engine/task"
@@ -20,7 +19,7 @@ import (
 // Lock order: Mu, then a session's and a turn's own. Nothing that can block is called
 // with Mu held, except the start of a process.
 type Agent[S session, T turn] struct {
-	Place
+	*Place
 
 	Mu      sync.Mutex
 	Sess    S // until its process, output and leftovers are gone
@@ -34,36 +33,34 @@ type Agent[S session, T turn] struct {
 	unfollow func() // nil without a host
 }
 
-// Place is how an agent's process is run, and where.
-type Place struct {
-	Local
-	Host  string // "" for this machine
-	There Hosted // of its process on a host
-	Spec  cell.Spec
-	Home  *home.Home // nil for none that is kept
-	End   cell.Grace // when it is stopped
-}
-
-// Available reports why its process can't be started now.
-func (p *Place) Available() error { return Available(p.Hosts, p.Host, p.Spec) }
-
+// session is a runtime's own, around a Run.
 type session interface {
 	comparable
 	Base() *Run
 	Hear(fleet.Event) // takes a line for the log
+	Leaving() bool    // it ends, or has ended; Mu is held
+}
+
+// turn is a runtime's own, around a Turn.
+type turn interface {
+	comparable
+	Base() *Turn
 }
 
 // Ways are what a runtime does for its agent in its own way.
 type Ways struct {
-	Retry func()       // as New has it
-	Anew  func()       // forgets at a restart what was learned, with Mu held; nil for nothing
-	Shut  func() error // Close
+	Retry  func() // as New has it
+	Anew   func() // forgets at a restart what was learned, with Mu held; nil for nothing
+	Greets bool   // as Keeper has it
+	// Leave ends the prompt and leaves the process; nil for one that ends with that.
+	Leave func(ctx context.Context, why Ending) error
 }
 
 // Open begins to report the agent's state, and has it closed at the end of life.
 func (a *Agent[S, T]) Open(life context.Context, rec fleet.Agent, notify func(fleet.Health), ways Ways) {
 	a.ways = ways
 	a.Keep = New(life, &a.Mu, rec, notify, a.PID, ways.Retry)
+	a.Keep.Greets = ways.Greets
 	if a.Host == "" {
 		a.Keep.Depends = func() (string, []string) { return a.Spec.Program(), a.Home.Logins() }
 	}
@@ -73,7 +70,7 @@ func (a *Agent[S, T]) Open(life context.Context, rec fleet.Agent, notify func(fl
 	if a.Host != "" {
 		a.unfollow = a.Hosts.Follow(a.Spec.Whose.Tenant, a.Host, func(why error) { go a.linked(why) })
 	}
-	a.unhook = context.AfterFunc(life, func() { _ = ways.Shut() })
+	a.unhook = context.AfterFunc(life, func() { _ = a.Close() })
 }
 
 // run is its process, nil for none; Mu is held.
@@ -108,37 +105,44 @@ func (a *Agent[S, T]) PID() int {
 	return 0
 }
 
-// Launch starts its process, for a turn of a trace unless parent is ""; Mu is held.
-// Besides changes what is started as the runtime needs it.
-func (a *Agent[S, T]) Launch(parent string, besides func(*cell.Spec, *secret.Mask)) (*Run, error) {
-	spec := a.Spec
-	if a.Home != nil {
-		if err := a.Home.Furnish(); err != nil {
-			return nil, err
-		}
-		if e, has := a.Home.LoggedIn(); has {
-			a.Backlog.Add(e)
-		}
+// Take makes a turn the one that it works on, unless it can't take that: then the turn is
+// over.
+func (a *Agent[S, T]) Take(t T) error {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	if err := a.Keep.Takes(a.busy()); err != nil {
+		t.Base().Cancel()
+		return err
 	}
-	env, mask, err := a.Secrets(context.Background(), spec.Whose.Tenant, cell.Traced(spec.Env, parent))
+	a.Turn = t
+	return nil
+}
+
+// Launch starts its process, as Place.Start does; Mu is held.
+func (a *Agent[S, T]) Launch(parent string, besides func(*cell.Spec, *secret.Mask) error) (*Run, error) {
+	run := &Run{Over: make(chan struct{})}
+	proc, said, err := a.Start(parent, func(spec *cell.Spec, mask *secret.Mask) error {
+		run.Mask = mask
+		return besides(spec, mask)
+	})
 	if err != nil {
 		return nil, err
 	}
-	spec.Env, spec.Keep = env, &cell.Keep{Stdout: true, Mask: mask}
-	besides(&spec, mask)
-	proc, err := Begin(a.Cells, a.Hosts, a.Host, spec, a.There)
-	if err != nil {
-		return nil, err
+	for _, e := range said {
+		a.Backlog.Add(e)
 	}
+	a.Began(proc)
+	run.Proc = proc
+	return run, nil
+}
+
+// Began notes that its process has; Mu is held.
+func (a *Agent[S, T]) Began(p Process) {
 	if a.Crashed {
 		a.Crashed = false
 		a.Keep.Restarts++
 	}
-	a.Keep.Lacks = strings.Join(proc.Missing(), ", ")
-	if e, lacks := Unheld(proc.Missing()); lacks {
-		a.Backlog.Add(e)
-	}
-	return &Run{Proc: proc, Mask: mask, Over: make(chan struct{})}, nil
+	a.Keep.Lacks = strings.Join(p.Missing(), ", ")
 }
 
 // ErrStopped says that a prompt ended before it began.
@@ -158,7 +162,7 @@ func (a *Agent[S, T]) Await(t *Turn, ready func() (wait <-chan struct{}, limit <
 			err = ErrStopped
 		case a.Keep.Paused() != nil:
 			wait = a.Keep.Paused()
-		case r != nil && (r.Ending || r.Proc.Ended()):
+		case r != nil && a.Sess.Leaving():
 			wait = r.Over
 		default:
 			wait, limit, err = ready()
@@ -230,12 +234,20 @@ func (a *Agent[S, T]) linked(why error) {
 		a.Keep.Linked(why, a.Available)
 	}
 	a.Mu.Unlock()
-	if s != none {
-		s.Hear(Linked(a.Host, why))
+	switch {
+	case s == none:
+	case why != nil:
+		s.Hear(fleet.Event{Type: "log", Level: "WARN", Text: why.Error() + "; its process goes on there until the lease is over"})
+	default:
+		s.Hear(fleet.Event{Type: "log", Level: "INFO", Text: "the link to host " + a.Host + " is back"})
 	}
 }
 
-func (a *Agent[S, T]) Interrupt() { Interrupt(&a.Mu, &a.Turn) }
+func (a *Agent[S, T]) Interrupt() {
+	if t := a.Now(); t != nil {
+		t.End(ByCancel, ByCancel.String())
+	}
+}
 
 // Pause implements fleet.Handle. An agent without a process is paused by being told:
 // what is begun then waits for Resume.
@@ -251,7 +263,7 @@ func (a *Agent[S, T]) Pause(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	return UnlessOver(ctx, r.Over, r.Proc.Pause(ctx))
+	return r.UnlessOver(ctx, r.Proc.Pause(ctx))
 }
 
 func (a *Agent[S, T]) Resume(ctx context.Context) error {
@@ -259,7 +271,7 @@ func (a *Agent[S, T]) Resume(ctx context.Context) error {
 	r := a.run()
 	a.Mu.Unlock()
 	if r != nil {
-		if err := UnlessOver(ctx, r.Over, r.Proc.Resume(ctx)); err != nil {
+		if err := r.UnlessOver(ctx, r.Proc.Resume(ctx)); err != nil {
 			return err
 		}
 	}
@@ -293,11 +305,15 @@ func (a *Agent[S, T]) Close() error {
 	if a.unfollow != nil {
 		a.unfollow()
 	}
+	defer a.Lines.Close()
 	return a.end(context.Background(), ByStop)
 }
 
 // end ends the prompt and the process, and waits until both are gone.
 func (a *Agent[S, T]) end(ctx context.Context, why Ending) error {
+	if a.ways.Leave != nil {
+		return a.ways.Leave(ctx, why)
+	}
 	a.Mu.Lock()
 	a.Keep.Quiet()
 	r := a.run()
@@ -311,5 +327,5 @@ func (a *Agent[S, T]) end(ctx context.Context, why Ending) error {
 	if r == nil {
 		return nil
 	}
-	return Ended(ctx, func() error { return r.Stop(a.End) }, r.Over)
+	return r.stopped(ctx, a.End)
 }

@@ -6,7 +6,6 @@ package keeper
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -82,18 +81,6 @@ func (k *Keeper) Offer(o *fleet.Offers) {
 	}
 	k.last.Offers, k.last.PID = o, k.PID()
 	k.Notify(k.last)
-}
-
-// Unheld is the line of an agent's log on layers of the wall that its process
-// goes without.
-func Unheld(missing []string) (e fleet.Event, lacks bool) {
-	return fleet.Event{Type: "log", Level: "WARN", Text: "the wall around it lacks: " + strings.Join(missing, ", ") + "; swarmdeck doctor says why"}, len(missing) > 0
-}
-
-// Placeheld is what the log says when an agent starts whose credentials are put
-// in on their way to its models; has is false for none.
-func Placeheld(names []string) (e fleet.Event, has bool) {
-	return fleet.Event{Type: "log", Level: "INFO", Text: "it has placeholders for which the model proxy puts the credentials in: " + strings.Join(names, ", ")}, len(names) > 0
 }
 
 // ErrClosed is what a closed agent answers.

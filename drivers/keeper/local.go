@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/cell/home"
+	"swarmdeck/drivers/cell/pin"
+	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/files"
 	"swarmdeck/engine/fleet"
@@ -32,6 +33,11 @@ type Local struct {
 	Secrets secret.Resolver
 	// Hosts run agents that have their place on another machine; nil refuses them.
 	Hosts Hosts
+	// Models records what agents say to their models; nil refuses agents that ask
+	// for it.
+	Models *modelproxy.Proxy
+	// Pins keeps what files hold that agents want to write or to run; nil keeps none.
+	Pins *pin.Keeper
 	// Grace is how long an interrupted prompt may take until its processes are
 	// ended; 0 means 3 s. An agent must be idle within 5 s of a cancel.
 	Grace time.Duration
@@ -84,39 +90,23 @@ func (c Choices) Outside() (places []string) {
 
 func (Local) Profile() string { return string(cell.Worker) }
 
-// Check reports what keeps an agent from being one: the command must be there and
-// runnable, and its directory exist.
-func (l Local) Check(c fleet.Create, o Choices) error {
-	spec, err := cell.NewSpec(c.Command, c.Env, c.Dir, l.Dir)
-	if err != nil {
-		return err
-	}
-	profile, err := cell.ParseProfile("profile", c.Profile)
-	if err != nil {
-		return err
-	}
-	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
-		return err
-	}
-	if err := l.Cells.CheckPlaces("options.", o.Places); err != nil {
-		return err
-	}
-	if _, err := l.homeOf(fleet.Agent{Name: c.Name, Env: c.Env, Profile: c.Profile}, o); err != nil {
-		return err
-	}
-	return spec.Available()
-}
-
-// Spec is how an agent's command is run, and the home that is kept for it, nil for
-// none.
-func (l Local) Spec(a fleet.Agent, o Choices) (spec cell.Spec, kept *home.Home, err error) {
+// here is how an agent's command is run on this machine, and the home that is kept for it,
+// nil for none.
+func (l Local) here(a fleet.Agent, o Choices) (spec cell.Spec, kept *home.Home, err error) {
 	if spec, err = cell.NewSpec(a.Command, a.Env, a.Dir, l.Dir); err != nil {
 		return spec, nil, err
 	}
-	spec.Limits = l.Limits
-	spec.Run = strings.Join([]string{"agent", a.TenantID, a.Name}, ":")
-	spec.Whose = cell.Whose{Tenant: a.TenantID, Agent: a.Name, Role: a.Role}
-	spec.Wall = cell.Wall{Profile: cell.Profile(a.Profile), Told: true, Inspect: o.Inspect, More: o.Places}
+	profile, err := cell.ParseProfile("profile", a.Profile)
+	if err != nil {
+		return spec, nil, err
+	}
+	if err := cell.CheckInspect("options.inspect", profile, o.Inspect); err != nil {
+		return spec, nil, err
+	}
+	if err := l.Cells.CheckPlaces("options.", o.Places); err != nil {
+		return spec, nil, err
+	}
+	spec.Wall = cell.Wall{Profile: profile, Told: true, Inspect: o.Inspect, More: o.Places}
 	if kept, err = l.homeOf(a, o); kept != nil {
 		spec.Wall.Home = kept.Path
 	}

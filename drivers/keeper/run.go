@@ -1,6 +1,9 @@
 package keeper
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -24,6 +27,9 @@ type Run struct {
 // Base is the run itself, of what a runtime has around it.
 func (r *Run) Base() *Run { return r }
 
+// Leaving reports whether it ends, or has ended; the agent's lock is held.
+func (r *Run) Leaving() bool { return r.Ending || r.Proc.Ended() }
+
 // Stop ends the whole process tree, once; others wait for it.
 func (r *Run) Stop(g cell.Grace) error {
 	r.once.Do(func() { r.err = r.Proc.Stop(g) })
@@ -36,4 +42,38 @@ func (r *Run) Finish(drained <-chan struct{}, patience, grace time.Duration) {
 	core.Within(drained, patience)
 	_ = r.Stop(cell.Grace{Interrupt: -1, Terminate: grace})
 	core.Within(drained, patience)
+}
+
+// UnlessOver forgives the conflict of pausing or resuming it while it ends, once it has
+// ended: then nothing of it runs.
+func (r *Run) UnlessOver(ctx context.Context, err error) error {
+	if !errors.Is(err, core.Kind(core.Conflict)) {
+		return err
+	}
+	select {
+	case <-r.Over:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the process to end: %w", ctx.Err())
+	}
+}
+
+// stopped stops it, and waits until nothing of it is left.
+func (r *Run) stopped(ctx context.Context, g cell.Grace) error {
+	stopped := make(chan error, 1)
+	go func() { stopped <- r.Stop(g) }()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-r.Over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

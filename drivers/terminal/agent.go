@@ -44,8 +44,9 @@ func (a *agent) retry() {
 func (a *agent) launch(parent string) error {
 	a.Keep.Quiet()
 	size := a.size
-	run, err := a.Launch(parent, func(spec *cell.Spec, _ *secret.Mask) {
+	run, err := a.Launch(parent, func(spec *cell.Spec, _ *secret.Mask) error {
 		spec.Terminal = &size
+		return nil
 	})
 	if err != nil {
 		a.Keep.Barred("can't start: ", err)

@@ -44,12 +44,14 @@ func (r *Runtime) Check(c fleet.Create) error {
 	if err != nil {
 		return err
 	}
-	if c.Host != "" {
-		_, err := r.checkHosted(c, o)
-		return err
-	}
-	return r.Local.Check(c, o.Choices)
+	return r.Local.Check(c, o.Choices, unrecorded, elsewhere)
 }
+
+// elsewhere are the options of an agent on a host.
+const elsewhere = "cols, rows, prompt, quiet_ms and interrupt"
+
+// unrecorded are the models that are recorded of a program that shows a screen: none.
+var unrecorded = []string{}
 
 // Open implements fleet.Runtime. The agent is idle at once, or offline until its
 // program is there; nothing runs before the first prompt, or before somebody
@@ -59,17 +61,14 @@ func (r *Runtime) Open(ctx context.Context, a fleet.Agent, notify func(fleet.Hea
 	if err != nil {
 		return nil, err
 	}
-	spec, kept, err := r.place(a, own)
-	if err != nil {
+	h := &agent{own: own, size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{})}
+	if h.Place, err = r.Place(a, own.Choices, unrecorded, elsewhere); err != nil {
 		return nil, err
 	}
-	spec.Env = ofTerminal(spec.Env)
-	h := &agent{own: own, size: terminal.Size{Cols: own.cols(), Rows: own.rows()}, changed: make(chan struct{})}
-	h.Place = keeper.Place{
-		Local: r.Local, Host: a.Host, There: keeper.Hosted{Whole: true}, Spec: spec, Home: kept,
-		End: cell.Grace{Interrupt: -1, Terminate: time.Second}, // who sits at a terminal hangs up
-	}
-	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry, Shut: h.Close})
+	h.Spec.Env = ofTerminal(h.Spec.Env)
+	h.There = keeper.Hosted{Whole: true}
+	h.End = cell.Grace{Interrupt: -1, Terminate: time.Second} // who sits at a terminal hangs up
+	h.Open(ctx, a, notify, keeper.Ways{Retry: h.retry})
 	return h, nil
 }
 

@@ -40,7 +40,7 @@ type turn struct{ *keeper.Turn }
 // the task; whatever happens after that is an outcome.
 func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error) {
 	t := &turn{keeper.NewTurn(ctx, p)}
-	if err := keeper.Take(&a.Keep, &a.Mu, &a.Turn, t); err != nil {
+	if err := a.Take(t); err != nil {
 		return task.Outcome{}, err
 	}
 	defer func() {

@@ -9,6 +9,7 @@ import (
 
 	"swarmdeck/drivers/acp"
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/modelproxy"
 	"swarmdeck/engine"
 	"swarmdeck/engine/secret"
@@ -42,7 +43,7 @@ func coders(t *testing.T, programs map[string]string) *deck {
 	d = newDeck(t, func(sup *cell.Supervisor, opt *engine.Options) {
 		models := modelproxy.New()
 		t.Cleanup(func() { expect.Is(t, models.Close(), nil) })
-		opt.Runtimes["acp"] = expect.Of(acp.NewRuntime(sup, acp.Options{Dir: opt.Dir, State: filepath.Join(opt.Dir, "state"), Models: models, Secrets: secrets}))(t)
+		opt.Runtimes["acp"] = expect.Of(acp.NewRuntime(sup, acp.Options{Local: keeper.Local{Dir: opt.Dir, State: filepath.Join(opt.Dir, "state"), Models: models, Secrets: secrets}}))(t)
 	})
 	d.env.Dir = (&walk{deck: d}).repository()
 	for name, text := range programs {
