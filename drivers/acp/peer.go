@@ -43,7 +43,6 @@ type peer struct {
 	can  greeting
 
 	waits atomic.Int32 // requests that wait for a command
-	once  sync.Once
 
 	mu       sync.Mutex
 	members  map[*agent]struct{}
@@ -73,14 +72,7 @@ func (pe *peer) run() {
 	}
 	var wg sync.WaitGroup
 	wg.Go(pe.out.Run)
-	drained := make(chan struct{})
-	var readers sync.WaitGroup
-	readers.Go(func() { _ = pe.conn.Run(pe.outs[0]) })
-	readers.Go(pe.readStderr)
-	go func() {
-		readers.Wait()
-		close(drained)
-	}()
+	drained := core.Side(func() { _ = pe.conn.Run(pe.outs[0]) }, pe.readStderr)
 	wg.Go(func() {
 		patience := pe.place.patience(pe.pool.r.Patience)
 		ctx, stop := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("no answer within %v", patience))
@@ -247,13 +239,8 @@ func (pe *peer) over() {
 func (pe *peer) welcomes(a *agent) bool {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
-	select {
-	case <-pe.Over:
-		return false
-	default:
-	}
 	_, paused := pe.paused[a]
-	return pe.why == "" && (pe.conn == nil || pe.conn.Err() == nil) && (!pe.frozen || paused)
+	return !core.IsOver(pe.Over) && pe.why == "" && (pe.conn == nil || pe.conn.Err() == nil) && (!pe.frozen || paused)
 }
 
 func (pe *peer) admit(a *agent) {

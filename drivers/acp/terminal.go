@@ -164,19 +164,12 @@ func (term *terminal) follow() {
 	defer term.free()
 	in, outs, errs := term.proc.Streams()
 	in.Close()
-	var both sync.WaitGroup
 	read := func(from io.Reader) {
 		out := term.mask.Writer(&term.out)
 		defer out.Close()
 		_, _ = io.Copy(out, from)
 	}
-	both.Go(func() { read(outs) })
-	both.Go(func() { read(errs) })
-	drained := make(chan struct{})
-	go func() {
-		both.Wait()
-		close(drained)
-	}()
+	drained := core.Side(func() { read(outs) }, func() { read(errs) })
 	<-term.proc.Done()
 	for range 2 { // what it left behind may hold a pipe
 		core.Within(drained, drainPatience)
@@ -279,10 +272,8 @@ func (ts *terminals) each(ctx context.Context, act func(keeper.Process, context.
 	list := slices.Collect(maps.Values(ts.open))
 	ts.mu.Unlock()
 	for _, term := range list {
-		select {
-		case <-term.proc.Done():
+		if core.IsOver(term.proc.Done()) {
 			continue
-		default:
 		}
 		if err := act(term.proc, ctx); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -107,7 +106,7 @@ type fate struct {
 func (c *command) follow(ctx context.Context, stdout, stderr io.Writer) (f fate) {
 	defer c.pins.Release()
 	go c.feed()
-	drained := c.drain(stdout, stderr)
+	drained := core.Side(func() { c.pour(c.proc.Stdout, stdout) }, func() { c.pour(c.proc.Stderr, stderr) })
 	grace := c.grace
 	select {
 	case <-c.proc.Done():
@@ -142,19 +141,7 @@ func (c *command) feed() {
 	c.proc.Stdin.Close()
 }
 
-// drain reads both streams to their ends.
-func (c *command) drain(stdout, stderr io.Writer) <-chan struct{} {
-	var wg sync.WaitGroup
-	wg.Go(func() { c.pour(c.proc.Stdout, stdout) })
-	wg.Go(func() { c.pour(c.proc.Stderr, stderr) })
-	done := make(chan struct{})
-	go func() {
-		wg.Wait()
-		close(done)
-	}()
-	return done
-}
-
+// pour reads a stream to its end.
 func (c *command) pour(from *os.File, into io.Writer) {
 	to := c.mask.Writer(into)
 	defer to.Close()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -41,23 +40,15 @@ func newSession(a *agent, run *keeper.Run) *session {
 }
 
 func (s *session) run() {
-	var wg sync.WaitGroup
-	wg.Go(s.in.Run)
-	drained := make(chan struct{})
-	var readers sync.WaitGroup
-	readers.Go(s.readStdout)
-	readers.Go(s.readStderr)
-	go func() {
-		readers.Wait()
-		close(drained)
-	}()
+	written := core.Side(s.in.Run)
+	drained := core.Side(s.readStdout, s.readStderr)
 
 	<-s.Proc.Done()
 	s.unread, s.idle = s.in.Unread() || s.Proc.Unread(), s.idleFor()
 	s.Finish(drained, drainPatience, afterGrace)
 	s.in.Close()
 	s.Proc.CloseIO()
-	wg.Wait()
+	<-written
 	<-drained
 	s.Exit = s.Proc.Exit()
 	t := s.turn.Load()

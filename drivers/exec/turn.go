@@ -38,14 +38,7 @@ type turn struct {
 }
 
 // settled reports whether the agent has given its result.
-func (t *turn) settled() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
-	}
-}
+func (t *turn) settled() bool { return core.IsOver(t.done) }
 
 // emit passes one event on; false when the turn is over.
 func (t *turn) emit(e fleet.Event) bool {

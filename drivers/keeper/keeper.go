@@ -239,14 +239,7 @@ func (k *Keeper) Close() {
 func (k *Keeper) Closed() <-chan struct{} { return k.closed }
 
 // IsClosed may be called without the lock.
-func (k *Keeper) IsClosed() bool {
-	select {
-	case <-k.closed:
-		return true
-	default:
-		return false
-	}
-}
+func (k *Keeper) IsClosed() bool { return core.IsOver(k.closed) }
 
 // Over reports whether nobody is to hear of the agent any more.
 func (k *Keeper) Over() bool { return k.Life.Err() != nil || k.IsClosed() }

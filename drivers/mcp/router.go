@@ -114,11 +114,9 @@ func (r *Router) server(at place) *served {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for old, s := range r.servers {
-		select {
-		case <-old.eng.Retired():
+		if core.IsOver(old.eng.Retired()) {
 			_ = s.Close()
 			delete(r.servers, old)
-		default:
 		}
 	}
 	s := r.servers[at]

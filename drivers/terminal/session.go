@@ -69,11 +69,7 @@ func (s *session) ring() { loop.Ring(s.bell) }
 func (s *session) run() {
 	var wg sync.WaitGroup
 	wg.Go(s.in.Run)
-	drained := make(chan struct{})
-	go func() {
-		s.read()
-		close(drained)
-	}()
+	drained := core.Side(s.read)
 	watch := make(chan struct{})
 	wg.Go(func() { s.watch(watch) })
 

@@ -1,6 +1,33 @@
 package core
 
-import "time"
+import (
+	"sync"
+	"time"
+)
+
+// IsOver reports whether something is done.
+func IsOver(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Side does things side by side; all is closed once each is done.
+func Side(things ...func()) (all <-chan struct{}) {
+	var group sync.WaitGroup
+	for _, do := range things {
+		group.Go(do)
+	}
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	return done
+}
 
 // Within waits for something to be done, at most for a time, and says whether it is.
 func Within(done <-chan struct{}, most time.Duration) bool {
