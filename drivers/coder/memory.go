@@ -130,32 +130,18 @@ func (m memory) id() uuid.UUID {
 }
 
 // write keeps it on disk before it returns.
-func (m memory) write() (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("keep what is known of the workspace: %w", err)
-		}
-	}()
-	if err := os.MkdirAll(filepath.Dir(m.file), 0o700); err != nil {
-		return err
-	}
+func (m memory) write() error {
 	data, err := core.Encode(m)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(m.file), 0o700)
+	}
+	if err == nil {
+		err = safeopen.Replace(m.file, data)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("keep what is known of the workspace: %w", err)
 	}
-	next := m.file + ".new"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, m.file); err != nil {
-		return err
-	}
-	return safeopen.SyncDir(filepath.Dir(m.file))
+	return nil
 }
 
 // keep keeps what is known now on disk: nobody can write what was known before over it.

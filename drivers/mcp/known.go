@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/safeopen"
 	"swarmdeck/engine/tools"
 )
 
@@ -125,10 +126,7 @@ func (d *definitions) write(s tools.Server, is definition) error {
 	path := d.path(s.TenantID, s.Name)
 	err = os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = os.WriteFile(path+".new", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = safeopen.Replace(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("remember the tools of server %s: %w", s.Name, err)
