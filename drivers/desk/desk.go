@@ -77,13 +77,16 @@ func (t told) Unwrap() error {
 }
 
 // Clean is what may be shown of a text from the other side.
-func Clean(s string) string {
+func Clean(s string) string { return Text(s, maxWords) }
+
+// Text is Clean of at most so many bytes.
+func Text(s string, most int) string {
 	return core.ClipTo(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0xfffd {
 			return ' '
 		}
 		return r
-	}, s), maxWords)
+	}, s), most)
 }
 
 // Read reads a line of at most MaxLine bytes.

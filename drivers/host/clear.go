@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
@@ -15,9 +16,9 @@ func (p *Pool) Clear(ctx context.Context, h host.Host) error {
 	l, gone := p.begin(h)
 	defer gone()
 	err := l.clear(ctx)
-	for rest := firstRest; err != nil && ctx.Err() == nil; rest = min(2*rest, longRest) {
-		l.set(host.Refused, wire.Text(err.Error(), maxReason))
-		if !core.Within(ctx.Done(), rest) {
+	for failed := 0; err != nil && ctx.Err() == nil; failed++ {
+		l.set(host.Refused, desk.Text(err.Error(), maxReason))
+		if !core.Within(ctx.Done(), core.Backoff(failed, firstRest, longRest)) {
 			err = l.clear(ctx)
 		}
 	}

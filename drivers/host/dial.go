@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/hold"
-	"swarmdeck/drivers/host/wire"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
 )
@@ -73,7 +73,7 @@ func (c *conn) said() string {
 	defer c.mu.Unlock()
 	lines := strings.FieldsFunc(string(c.last), func(r rune) bool { return r == '\n' || r == '\r' })
 	for i := len(lines) - 1; i >= 0; i-- {
-		if s := strings.TrimSpace(wire.Text(lines[i], maxReason)); s != "" {
+		if s := strings.TrimSpace(desk.Text(lines[i], maxReason)); s != "" {
 			return s
 		}
 	}
@@ -155,7 +155,7 @@ func (l *link) prepare(c *conn, mark string, mine program, alarm *time.Timer) er
 		case "link":
 			return nil
 		case "error":
-			return core.Errorf(core.Unavailable, "%s", wire.Text(rest, maxReason))
+			return core.Errorf(core.Unavailable, "%s", desk.Text(rest, maxReason))
 		}
 	}
 	return core.Errorf(core.Unavailable, "the host says too much and nothing of a link: is it a shell that runs what it is given?")
@@ -192,7 +192,7 @@ func systemOf(uname string) (string, error) {
 	system, machine, _ := strings.Cut(strings.TrimSpace(uname), " ")
 	arch := map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[machine]
 	if system != "Linux" || arch != runtime.GOARCH {
-		return "", core.Errorf(core.Unavailable, "the host is %s; this program runs on linux/%s", wire.Text(uname, 100), runtime.GOARCH)
+		return "", core.Errorf(core.Unavailable, "the host is %s; this program runs on linux/%s", desk.Text(uname, 100), runtime.GOARCH)
 	}
 	return "linux/" + arch, nil
 }

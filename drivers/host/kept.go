@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
 )
 
@@ -49,7 +50,7 @@ func (l *link) kept(k *wire.Kept) cell.Kept {
 		Stdout: k.Stdout, Stderr: k.Stderr, Cut: k.Cut,
 	}
 	for _, task := range k.Tasks {
-		all.Tasks = append(all.Tasks, wire.Text(task, wire.MaxID))
+		all.Tasks = append(all.Tasks, desk.Text(task, wire.MaxID))
 	}
 	if k.Itself {
 		all.How, all.Code, all.Signal = cell.EndedItself, k.Code, syscall.Signal(k.Signal)

@@ -2,11 +2,11 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/yamux"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
@@ -94,22 +95,22 @@ func (l *link) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	watch.Go(func() { l.giveUp(ctx) })
-	for rest := firstRest; ; {
+	for failed := 0; ; failed++ {
 		began := time.Now()
 		err := l.once(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if again := new(otherVersion); !errors.As(err, again) {
-			if time.Since(began) > longRest {
-				rest = firstRest
-			}
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(rest/2 + time.Duration(rand.Text()[0])*rest/512):
-			}
-			rest = min(2*rest, longRest)
+		if errors.As(err, new(otherVersion)) {
+			failed = -1 // its own is begun at once
+			continue
+		}
+		if time.Since(began) > longRest {
+			failed = 0
+		}
+		rest := core.Backoff(failed, firstRest, longRest)
+		if core.Within(ctx.Done(), rest/2+rand.N(rest/2)) {
+			return nil
 		}
 	}
 }
@@ -214,7 +215,7 @@ func isLost(err error) bool {
 
 // failed notes that there is no link.
 func (l *link) failed(err error) {
-	why := wire.Text(err.Error(), maxReason)
+	why := desk.Text(err.Error(), maxReason)
 	if isLost(err) {
 		why = "the link is lost"
 	}
@@ -262,7 +263,7 @@ func (l *link) greet(ctx context.Context, c *wire.Conn, session *yamux.Session) 
 		l.replaced()
 	}
 	if w.Error != "" {
-		return errors.New(wire.Text(w.Error, maxReason))
+		return errors.New(desk.Text(w.Error, maxReason))
 	}
 	if w.Version != wire.Version || w.Digest != mine.digest {
 		if err := end(c, wire.End{Epoch: epoch}); err != nil {
@@ -312,7 +313,7 @@ func end(c *wire.Conn, e wire.End) error {
 		}
 		if f.Ended != nil {
 			if f.Ended.Error != "" {
-				return errors.New(wire.Text(f.Ended.Error, maxReason))
+				return errors.New(desk.Text(f.Ended.Error, maxReason))
 			}
 			for c.ReadAny(&f) == nil { // it ends, and the link with it
 			}

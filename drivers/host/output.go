@@ -110,9 +110,7 @@ func (p *Process) finish() {
 
 // close closes done; mu is held.
 func (p *Process) close() {
-	select {
-	case <-p.done:
-	default:
+	if !p.Ended() {
 		p.exit.Duration = time.Since(p.began)
 		close(p.done)
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"swarmdeck/drivers/host/wire"
 )
 
@@ -26,22 +24,15 @@ func (p *Pool) epoch(ctx context.Context, tenant string) (uint64, error) {
 
 // Hold lets what runs on hosts go on until then, and new processes start there, where
 // Options.Leased says that this is needed.
-func (p *Pool) Hold(until time.Time) { p.until.Store(int64(sinceBoot() + time.Until(until))) }
+func (p *Pool) Hold(until time.Time) { p.until.Store(int64(wire.SinceBoot() + time.Until(until))) }
 
 // answer is what comes back with a beat.
 func (p *Pool) answer(beat uint64) wire.Control {
 	f := wire.Control{Beat: beat}
 	if p.opt.Leased {
-		f.HoldMS = max(0, (time.Duration(p.until.Load()) - sinceBoot()).Milliseconds())
+		f.HoldMS = max(0, (time.Duration(p.until.Load()) - wire.SinceBoot()).Milliseconds())
 	}
 	return f
-}
-
-// sinceBoot is a clock that goes on while the machine sleeps.
-func sinceBoot() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
-	return time.Duration(t.Nano())
 }
 
 // replaced is told that the host has a newer owner of the tenant, which has ended all

@@ -18,6 +18,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/loop"
 	"swarmdeck/engine/terminal"
@@ -86,18 +87,9 @@ func newProcess(l *link, spec cell.Spec, o keeper.Hosted) (*Process, error) {
 		p.start.Keep = &wire.Keep{Stdout: spec.Keep.Stdout, Secrets: spec.Keep.Mask.Values()}
 	}
 	p.turn = sync.NewCond(&p.mu)
-	for n := range p.ours {
-		r, w, err := os.Pipe()
-		if err != nil {
-			p.CloseIO()
-			p.closeTheirs()
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		if p.ours[n], p.theirs[n] = r, w; n == 0 {
-			p.ours[n], p.theirs[n] = w, r
-		}
-	}
-	return p, nil
+	var err error
+	p.ours, p.theirs, err = pipe.Streams()
+	return p, err
 }
 
 func (p *Process) begin() {
@@ -108,16 +100,8 @@ func (p *Process) begin() {
 	go func() {
 		p.attend()
 		passing.Wait()
-		p.closeTheirs()
+		pipe.CloseAll(p.theirs)
 	}()
-}
-
-func (p *Process) closeTheirs() {
-	for _, f := range p.theirs {
-		if f != nil {
-			f.Close()
-		}
-	}
 }
 
 // mayBegin reports whether a keeper that does not know of it may be asked to begin
@@ -196,11 +180,7 @@ func (p *Process) end() {
 func (p *Process) Streams() (stdin, stdout, stderr *os.File) { return p.ours[0], p.ours[1], p.ours[2] }
 
 func (p *Process) CloseIO() {
-	for _, f := range p.ours {
-		if f != nil {
-			f.Close()
-		}
-	}
+	pipe.CloseAll(p.ours)
 	p.mu.Lock()
 	p.end()
 	p.close()
@@ -210,14 +190,7 @@ func (p *Process) CloseIO() {
 
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-func (p *Process) Ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
+func (p *Process) Ended() bool { return core.IsOver(p.done) }
 
 func (p *Process) Exit() cell.Exit {
 	<-p.done

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/yamux"
 
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/engine/core"
 )
@@ -56,7 +57,7 @@ func (p *Process) serve(s *yamux.Session) error {
 	case f.Opened == nil:
 		return wire.ErrFrame
 	case f.Opened.Error != "":
-		p.lose("is lost: " + wire.Text(f.Opened.Error, maxReason))
+		p.lose("is lost: " + desk.Text(f.Opened.Error, maxReason))
 		return nil
 	}
 	if err := p.taken(*f.Opened); err != nil {
@@ -85,7 +86,7 @@ func (p *Process) serve(s *yamux.Session) error {
 	for {
 		var f wire.FromHost
 		if err := c.Read(&f); err != nil {
-			if p.isGone() {
+			if core.IsOver(p.over) {
 				return nil
 			}
 			return err
@@ -101,15 +102,6 @@ func (p *Process) serve(s *yamux.Session) error {
 		if err != nil {
 			return err
 		}
-	}
-}
-
-func (p *Process) isGone() bool {
-	select {
-	case <-p.over:
-		return true
-	default:
-		return false
 	}
 }
 

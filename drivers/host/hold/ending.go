@@ -17,7 +17,7 @@ func (k *holder) stop() { k.once.Do(func() { close(k.end) }) }
 func (k *holder) expire() {
 	for {
 		k.mu.Lock()
-		left := k.lease - (sinceBoot() - k.base)
+		left := k.lease - (wire.SinceBoot() - k.base)
 		k.allow()
 		k.mu.Unlock()
 		if left <= 0 {

@@ -19,7 +19,7 @@ const (
 	allKept = 16 << 20 // bytes
 )
 
-// former is what is kept of a run. Times are of sinceBoot.
+// former is what is kept of a run. Times are of wire.SinceBoot.
 type former struct {
 	wire.Kept
 	lost, ended time.Duration
@@ -73,7 +73,7 @@ func (k *holder) took(run string) {
 // tell tells an engine what is kept, as it is now.
 func (k *holder) tell(c *wire.Conn, all []*former) error {
 	for _, f := range all {
-		now, kept := sinceBoot(), f.Kept
+		now, kept := wire.SinceBoot(), f.Kept
 		kept.LostMS, kept.EndedMS = (now - f.lost).Milliseconds(), (now - f.ended).Milliseconds()
 		if err := c.Send(wire.Control{Kept: &kept}); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (r *run) left(itself bool, lost time.Duration) *former {
 	for !(r.eof[0] && r.eof[1]) && !late && !r.over {
 		r.turn.Wait()
 	}
-	f := &former{lost: lost, ended: sinceBoot(), Kept: wire.Kept{Run: r.id, Agent: r.agent, Tasks: r.tasks, Itself: itself}}
+	f := &former{lost: lost, ended: wire.SinceBoot(), Kept: wire.Kept{Run: r.id, Agent: r.agent, Tasks: r.tasks, Itself: itself}}
 	if itself {
 		exit := r.proc.Exit()
 		f.Code, f.Signal = exit.Code, int(exit.Signal)

@@ -11,6 +11,8 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/keeper"
+	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
 )
 
 // job is work of the keeper's own in the place of a process: it reads its input, writes
@@ -29,19 +31,12 @@ var _ keeper.Process = (*job)(nil)
 
 func newJob(work func(ctx context.Context, in io.Reader, out io.Writer) error) (*job, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	j := &job{done: make(chan struct{}), cancel: cancel}
-	var theirs [3]*os.File
-	for n := range j.ours {
-		r, w, err := os.Pipe()
-		if err != nil {
-			j.CloseIO()
-			closeAll(theirs[:])
-			return nil, fmt.Errorf("make a pipe: %w", err)
-		}
-		if j.ours[n], theirs[n] = r, w; n == 0 {
-			j.ours[n], theirs[n] = w, r
-		}
+	ours, theirs, err := pipe.Streams()
+	if err != nil {
+		cancel()
+		return nil, err
 	}
+	j := &job{ours: ours, done: make(chan struct{}), cancel: cancel}
 	began := time.Now()
 	go func() {
 		defer cancel()
@@ -50,18 +45,10 @@ func newJob(work func(ctx context.Context, in io.Reader, out io.Writer) error) (
 			_, _ = fmt.Fprintln(theirs[2], err)
 		}
 		j.exit.Duration = time.Since(began)
-		closeAll(theirs[:])
+		pipe.CloseAll(theirs)
 		close(j.done)
 	}()
 	return j, nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
 }
 
 func (j *job) Streams() (stdin, stdout, stderr *os.File) { return j.ours[0], j.ours[1], j.ours[2] }
@@ -69,20 +56,13 @@ func (j *job) Streams() (stdin, stdout, stderr *os.File) { return j.ours[0], j.o
 func (j *job) CloseIO() {
 	j.once.Do(func() {
 		j.cancel()
-		closeAll(j.ours[:])
+		pipe.CloseAll(j.ours)
 	})
 }
 
 func (j *job) Done() <-chan struct{} { return j.done }
 
-func (j *job) Ended() bool {
-	select {
-	case <-j.done:
-		return true
-	default:
-		return false
-	}
-}
+func (j *job) Ended() bool { return core.IsOver(j.done) }
 
 func (j *job) Exit() cell.Exit {
 	<-j.done

@@ -50,12 +50,12 @@ type holder struct {
 	engine  string
 	attempt uint64
 	lease   time.Duration
-	base    time.Duration // of sinceBoot: when the newest beat that came back had left
+	base    time.Duration // of wire.SinceBoot: when the newest beat that came back had left
 	sent    [64]time.Duration
 	beats   uint64
 	link    *yamux.Session
 	leased  bool          // the cells run only until held
-	held    time.Duration // of sinceBoot
+	held    time.Duration // of wire.SinceBoot
 	runs    map[string]*run
 	former  []*former // of engines before this one
 }
@@ -79,7 +79,7 @@ func hold(id, digest string) error {
 	if err := cell.BecomeSubreaper(); err != nil {
 		return err
 	}
-	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), program: program, tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: sinceBoot(), runs: map[string]*run{}}
+	k := &holder{dir: dir, id: id, digest: digest, boot: rand.Text(), program: program, tried: make(chan struct{}), end: make(chan struct{}), over: make(chan struct{}), lease: time.Minute, base: wire.SinceBoot(), runs: map[string]*run{}}
 	hide := []string{socketName, lockName, spoolName, pinsName, epochName, "log"}
 	for i, name := range hide {
 		hide[i] = filepath.Join(dir, name)
@@ -278,7 +278,7 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 	if k.leased = h.Leased; !same {
 		k.held = 0 // what was said to the former owner is not said to this one
 	}
-	k.engine, k.attempt, k.lease, k.base, k.link = h.Engine, h.Attempt, time.Duration(h.LeaseMS)*time.Millisecond, sinceBoot(), session
+	k.engine, k.attempt, k.lease, k.base, k.link = h.Engine, h.Attempt, time.Duration(h.LeaseMS)*time.Millisecond, wire.SinceBoot(), session
 	k.allow()
 	k.mu.Unlock()
 	if old != nil {
@@ -288,10 +288,8 @@ func (k *holder) adopt(h *wire.Hello, session *yamux.Session) (wire.Welcome, err
 		k.succeed(heard)
 	}
 	err := k.endAll(false, func(r *run) bool { return !same || !slices.Contains(h.Runs, r.id) })
-	select {
-	case <-k.tried:
+	if core.IsOver(k.tried) {
 		w.Lacks = k.lacks
-	default:
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -314,8 +312,8 @@ func (k *holder) beat(c *wire.Conn, session *yamux.Session) {
 		k.mu.Lock()
 		k.beats++
 		n := k.beats
-		k.sent[n%uint64(len(k.sent))] = sinceBoot()
-		quiet := sinceBoot() - k.base
+		k.sent[n%uint64(len(k.sent))] = wire.SinceBoot()
+		quiet := wire.SinceBoot() - k.base
 		mine := k.link == session
 		k.mu.Unlock()
 		if !mine || quiet > most || c.Send(wire.Control{Beat: n}) != nil {

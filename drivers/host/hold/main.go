@@ -122,10 +122,3 @@ func lock() (*os.File, error) {
 		}
 	}
 }
-
-// sinceBoot is a clock that goes on while the machine sleeps.
-func sinceBoot() time.Duration {
-	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
-	return time.Duration(t.Nano())
-}

@@ -13,6 +13,7 @@ import (
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/safeopen"
 )
 
 // A tenant has one owner at a time, whose epoch is higher than that of all before it.
@@ -50,32 +51,10 @@ func (k *holder) admit(epoch uint64) error {
 	case epoch == newest:
 		return nil
 	}
-	if err := writeEpoch(path, epoch); err != nil {
+	if err := safeopen.Replace(path, fmt.Appendln(nil, epoch)); err != nil {
 		return fmt.Errorf("keep the epoch of the newest owner: %w", err)
 	}
 	return nil
-}
-
-// writeEpoch has it on disk when it returns.
-func writeEpoch(path string, epoch uint64) (err error) {
-	next := path + ".next"
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, epoch)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }
 
 // linked reports whether a session is the present link.
@@ -89,7 +68,7 @@ func (k *holder) linked(session *yamux.Session) bool {
 // that on the owner's data allow; then they freeze. They do, too, soon after this process
 // was stopped. mu is held.
 func (k *holder) allow() {
-	now := sinceBoot()
+	now := wire.SinceBoot()
 	until := min(k.base+k.lease, now+cell.Lease)
 	if k.leased {
 		until = min(until, k.held)
@@ -118,7 +97,7 @@ func (k *holder) beaten(f *wire.Control, session *yamux.Session) {
 func (k *holder) awaitHold(engine string) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		k.mu.Lock()
-		mine, may := k.engine == engine, !k.leased || k.held > sinceBoot()
+		mine, may := k.engine == engine, !k.leased || k.held > wire.SinceBoot()
 		k.mu.Unlock()
 		switch {
 		case !mine:

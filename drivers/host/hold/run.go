@@ -62,7 +62,7 @@ type run struct {
 	agent  string
 	keep   *wire.Keep    // nil keeps nothing for the next engine
 	tasks  []string      // that it is at work on
-	exited time.Duration // of sinceBoot; 0 not yet
+	exited time.Duration // of wire.SinceBoot; 0 not yet
 }
 
 func newRun(id, dir string) *run {
@@ -161,7 +161,7 @@ func (r *run) wait() {
 	for errs != nil && unread == 0 && r.giving && !r.over { // an empty pipe holds no writer up
 		r.turn.Wait()
 	}
-	r.exited = sinceBoot()
+	r.exited = wire.SinceBoot()
 	e := wire.Event{Kind: wire.Exited, Code: exit.Code, Signal: int(exit.Signal), Overran: exit.Overran, Lease: r.leased, Read: r.wrote - int64(unread)}
 	until := r.ends()
 	for n, f := range []*os.File{out, errs} {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"swarmdeck/drivers/desk"
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
@@ -96,14 +97,14 @@ func (w *Welcome) Check() error {
 	if !id(w.Boot) || !id(w.Digest) {
 		return core.Invalid("boot", w.Boot, "an id")
 	}
-	if !filepath.IsAbs(w.Program) || len(w.Program) > maxText || Text(w.Program, maxText) != w.Program {
-		return core.Invalid("program", Text(w.Program, 128), "an absolute path")
+	if !filepath.IsAbs(w.Program) || len(w.Program) > maxText || desk.Text(w.Program, maxText) != w.Program {
+		return core.Invalid("program", desk.Text(w.Program, 128), "an absolute path")
 	}
 	if err := bound.Check(w); err != nil {
 		return err
 	}
 	for i, l := range w.Lacks {
-		w.Lacks[i] = Text(l, 512)
+		w.Lacks[i] = desk.Text(l, 512)
 	}
 	return ids("runs", w.Runs)
 }
@@ -128,19 +129,4 @@ func id(s string) bool {
 		}
 	}
 	return true
-}
-
-// Text is what may be shown of a text from the other side.
-func Text(s string, most int) string {
-	clean := make([]rune, 0, min(len(s), most))
-	for _, r := range s {
-		if len(clean) == most {
-			break
-		}
-		if r < ' ' || r == 0x7f || r == 0xfffd {
-			r = ' '
-		}
-		clean = append(clean, r)
-	}
-	return core.ClipTo(string(clean), most)
 }

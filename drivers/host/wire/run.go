@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
@@ -186,13 +187,13 @@ func (e *Event) Check() error {
 	if min(e.Out[0], e.Out[1]) < 0 {
 		return core.Invalid("event.out", fmt.Sprint(e.Out), "0 or more")
 	}
-	e.Error = Text(e.Error, 1024)
+	e.Error = desk.Text(e.Error, 1024)
 	for i, l := range e.Lacks {
-		e.Lacks[i] = Text(l, 128)
+		e.Lacks[i] = desk.Text(l, 128)
 	}
 	if h := e.Held; h != nil {
 		for _, s := range []*string{&h.Deed, &h.Tried, &h.Call, &h.Program, &h.Laid, &h.When} {
-			*s = Text(*s, 1024)
+			*s = desk.Text(*s, 1024)
 		}
 	}
 	return nil

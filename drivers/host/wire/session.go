@@ -1,6 +1,11 @@
 package wire
 
-import "github.com/hashicorp/yamux"
+import (
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
+)
 
 // Config is that of the multiplexed connection, at both ends: without a log, and without
 // keep-alives, as there are beats.
@@ -16,3 +21,10 @@ type silent struct{}
 func (silent) Print(...any)          {}
 func (silent) Printf(string, ...any) {}
 func (silent) Println(...any)        {}
+
+// SinceBoot is a clock that goes on while the machine sleeps.
+func SinceBoot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
+	return time.Duration(t.Nano())
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"swarmdeck/drivers/desk"
 	"swarmdeck/engine/bound"
 	"swarmdeck/engine/core"
 )
@@ -36,7 +37,7 @@ func (w *Way) Check() error {
 	if !id(w.Run) {
 		return core.Invalid("run", w.Run, "an id")
 	}
-	w.Process = Text(w.Process, 64)
+	w.Process = desk.Text(w.Process, 64)
 	return bound.Check(w)
 }
 
