@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -24,11 +25,13 @@ type greeting struct {
 			Close  core.Raw `json:"close"`
 		} `json:"sessionCapabilities"`
 	} `json:"agentCapabilities"`
-	AuthMethods []struct {
-		ID          string `json:"id"`
-		Name        string `json:"name"`
-		Description string `json:"description"`
-	} `json:"authMethods"`
+	AuthMethods []authMethod `json:"authMethods"`
+}
+
+type authMethod struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
 }
 
 // has reports whether an optional capability was offered.
@@ -86,10 +89,5 @@ func (pe *peer) logins() string {
 }
 
 func (pe *peer) offers(id string) bool {
-	for _, m := range pe.can.AuthMethods {
-		if m.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pe.can.AuthMethods, func(m authMethod) bool { return m.ID == id })
 }

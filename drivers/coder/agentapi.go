@@ -1,6 +1,7 @@
 package coder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,18 +40,11 @@ type update struct {
 func appAt(c *codersdk.Client, ws *codersdk.Workspace, slug string) (*app, error) {
 	agent, found := agentOf(ws), appOf(ws, slug)
 	if agent == nil || found == nil {
-		return nil, core.Errorf(core.Unavailable, "the workspace has no app %s: options.app_slug names the one that serves agentapi", slugName(slug)).
+		return nil, core.Errorf(core.Unavailable, "the workspace has no app %s: options.app_slug names the one that serves agentapi", cmp.Or(slug, defaultSlug)).
 			With("field", "options.app_slug")
 	}
 	return &app{c, fmt.Sprintf("/@%s/%s.%s/apps/%s", url.PathEscape(ws.OwnerName), url.PathEscape(ws.Name),
 		url.PathEscape(agent.Name), url.PathEscape(found.Slug))}, nil
-}
-
-func slugName(slug string) string {
-	if slug == "" {
-		return defaultSlug
-	}
-	return slug
 }
 
 // open starts one request; the caller closes the body.

@@ -61,14 +61,8 @@ func (b workspaces) create(ctx context.Context, o order) (*codersdk.Workspace, e
 		// The version whose presets were read, not one that came meanwhile.
 		TemplateVersionID: o.project.ActiveVersionID, Name: o.name, TemplateVersionPresetID: o.preset.ID,
 	}
-	if p := o.project.parameter(promptParameter); p != nil && p.Required {
-		greeting := o.settings.Greeting
-		if greeting == "" {
-			greeting = defaultGreeting
-		}
-		req.RichParameterValues = append(req.RichParameterValues, codersdk.WorkspaceBuildParameter{Name: promptParameter, Value: greeting})
-	} else if o.settings.Greeting != "" {
-		req.RichParameterValues = append(req.RichParameterValues, codersdk.WorkspaceBuildParameter{Name: promptParameter, Value: o.settings.Greeting})
+	if p := o.project.parameter(promptParameter); o.settings.Greeting != "" || p != nil && p.Required {
+		req.RichParameterValues = append(req.RichParameterValues, codersdk.WorkspaceBuildParameter{Name: promptParameter, Value: o.settings.greeting()})
 	}
 	for name, value := range o.settings.Parameters {
 		req.RichParameterValues = append(req.RichParameterValues, codersdk.WorkspaceBuildParameter{Name: name, Value: value})
@@ -156,13 +150,9 @@ func (b tasks) create(ctx context.Context, o order) (*codersdk.Workspace, error)
 	if len(o.settings.Parameters) > 0 {
 		return nil, core.Invalid("options.parameters", len(o.settings.Parameters), "none: a Task takes no parameters")
 	}
-	input := o.settings.Greeting
-	if input == "" {
-		input = defaultGreeting
-	}
 	task, err := call(ctx, "create the Task", func(ctx context.Context) (codersdk.Task, error) {
 		return b.client.CreateTask(ctx, codersdk.Me, codersdk.CreateTaskRequest{
-			TemplateVersionID: o.project.ActiveVersionID, TemplateVersionPresetID: o.preset.ID, Name: o.name, Input: input,
+			TemplateVersionID: o.project.ActiveVersionID, TemplateVersionPresetID: o.preset.ID, Name: o.name, Input: o.settings.greeting(),
 		})
 	})
 	if err != nil {

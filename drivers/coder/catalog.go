@@ -33,10 +33,8 @@ type offer struct {
 }
 
 func (o offer) parameter(name string) *codersdk.TemplateVersionParameter {
-	for i := range o.parameters {
-		if o.parameters[i].Name == name {
-			return &o.parameters[i]
-		}
+	if i := slices.IndexFunc(o.parameters, func(p codersdk.TemplateVersionParameter) bool { return p.Name == name }); i >= 0 {
+		return &o.parameters[i]
 	}
 	return nil
 }

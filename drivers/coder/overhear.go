@@ -212,11 +212,7 @@ func (e *ear) take(m message) bool {
 
 // greets says that a message is what the template gives a new agent, as we asked.
 func (e *ear) greets(m message) bool {
-	greeting := e.a.set.Greeting
-	if greeting == "" {
-		greeting = defaultGreeting
-	}
-	return m.ID <= 2 && tidy(m.Content) == tidy(greeting)
+	return m.ID <= 2 && tidy(m.Content) == tidy(e.a.set.greeting())
 }
 
 // pause shows what the agent has said so far.

@@ -1,6 +1,7 @@
 package coder
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -135,10 +136,7 @@ func (s settings) address() (*url.URL, error) {
 
 // token reads the API token.
 func (s settings) token() (string, error) {
-	name := s.TokenEnv
-	if name == "" {
-		name = defaultTokenEnv
-	}
+	name := cmp.Or(s.TokenEnv, defaultTokenEnv)
 	token, from := os.Getenv(name), "the variable "+name
 	if s.TokenFile != "" {
 		info, err := os.Stat(s.TokenFile)
@@ -166,6 +164,8 @@ func (s settings) token() (string, error) {
 func badToken(format string, args ...any) error {
 	return core.Errorf(core.Unavailable, "token: "+format, args...).With("field", "token")
 }
+
+func (s settings) greeting() string { return cmp.Or(s.Greeting, defaultGreeting) }
 
 // key is the same for agents that reach the same deployment as the same user.
 func (s settings) key() string { return s.URL + "\x00" + s.TokenEnv + "\x00" + s.TokenFile }

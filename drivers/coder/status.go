@@ -1,7 +1,9 @@
 package coder
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coder/coder/v2/codersdk"
@@ -58,13 +60,8 @@ func appOf(ws *codersdk.Workspace, slug string) *codersdk.WorkspaceApp {
 	if slug == "" && len(a.Apps) == 1 {
 		return &a.Apps[0]
 	}
-	if slug == "" {
-		slug = defaultSlug
-	}
-	for i := range a.Apps {
-		if a.Apps[i].Slug == slug {
-			return &a.Apps[i]
-		}
+	if i := slices.IndexFunc(a.Apps, func(app codersdk.WorkspaceApp) bool { return app.Slug == cmp.Or(slug, defaultSlug) }); i >= 0 {
+		return &a.Apps[i]
 	}
 	return nil
 }

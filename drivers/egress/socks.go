@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"swarmdeck/drivers/cell/ca"
@@ -78,10 +79,8 @@ func readSocks(conn io.ReadWriter) (to egress.Target, code byte, err error) {
 		return to, 0, err
 	}
 	method := byte(socksNoMethod)
-	for _, m := range methods {
-		if m == socksNoAuth {
-			method = socksNoAuth
-		}
+	if slices.Contains(methods, socksNoAuth) {
+		method = socksNoAuth
 	}
 	if _, err := conn.Write([]byte{socksVersion, method}); err != nil {
 		return to, 0, err

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"swarmdeck/drivers/pipe"
@@ -162,13 +163,13 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 		l, err := decode[toolRequestLine](data)
 		args, bad := object("args", l.Args)
 		return fleet.Event{CallID: l.CallID, Tool: l.Tool, Args: args, Intent: l.Intent, Risk: l.Risk},
-			first(err, bad)
+			cmp.Or(err, bad)
 	},
 	"tool_result": func(data []byte) (fleet.Event, error) {
 		l, err := decode[toolResultLine](data)
 		out, bad := object("result", l.Result)
 		return fleet.Event{CallID: l.CallID, Status: l.Status, Output: out},
-			first(err, bad)
+			cmp.Or(err, bad)
 	},
 	"usage": func(data []byte) (fleet.Event, error) {
 		l, err := decode[usageLine](data)
@@ -176,7 +177,7 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 		if min(l.Input, l.Output, l.Cached, l.Context.Used, l.Context.Size) < 0 {
 			bad = core.Invalid("usage", fmt.Sprintf("%+v of %+v", l.Split, l.Context), "amounts of 0 or more")
 		}
-		return fleet.Event{Tokens: max(l.Tokens, l.Input+l.Output), CostUSD: l.CostUSD, Split: l.Split, Context: l.Context}, first(err, bad)
+		return fleet.Event{Tokens: max(l.Tokens, l.Input+l.Output), CostUSD: l.CostUSD, Split: l.Split, Context: l.Context}, cmp.Or(err, bad)
 	},
 	"attention": func(data []byte) (fleet.Event, error) {
 		l, err := decode[attentionLine](data)
@@ -186,7 +187,7 @@ var readers = map[string]func([]byte) (fleet.Event, error){
 		l, err := decode[resultLine](data)
 		out, bad := object("output", l.Output)
 		return fleet.Event{Status: l.Status, Output: out, Error: l.Error, Confidence: l.Confidence},
-			first(err, bad)
+			cmp.Or(err, bad)
 	},
 }
 
@@ -212,14 +213,4 @@ func object(field string, v core.Raw) (core.Raw, error) {
 		return nil, core.Errorf(core.InvalidInput, "%s: not valid JSON: %v", field, err)
 	}
 	return compact, nil
-}
-
-// first is the first of some errors.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

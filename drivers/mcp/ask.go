@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,11 +87,7 @@ func (s *Server) held(c *call, t tool) bool {
 
 // denied is what a caller is told about a no.
 func denied(tool string, no judge.Outcome) error {
-	why := no.Reason
-	if why == "" {
-		why = no.Decision.ReasonCode
-	}
-	return core.Errorf(core.Denied, "%s: denied: %s", tool, line(why, 1024)).
+	return core.Errorf(core.Denied, "%s: denied: %s", tool, line(cmp.Or(no.Reason, no.Decision.ReasonCode), 1024)).
 		With("reason_code", no.Decision.ReasonCode).With("decision_id", no.Decision.DecisionID)
 }
 

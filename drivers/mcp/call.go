@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,10 +126,7 @@ func (s *Server) refuse(ctx context.Context, id Identity, tool string, cause *co
 	if field, ok := cause.Details["field"].(string); ok {
 		detail["field"] = line(field, 128)
 	}
-	if tool == "" {
-		tool = "connection"
-	}
-	err := s.eng.Audit.Refuse(ctx, id.caller(), audit.Entry{Type: "mcp.refused", Subject: "tool", ID: tool, Detail: detail}, cause)
+	err := s.eng.Audit.Refuse(ctx, id.caller(), audit.Entry{Type: "mcp.refused", Subject: "tool", ID: cmp.Or(tool, "connection"), Detail: detail}, cause)
 	if err != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("refuse a call: %w", err)
 	}

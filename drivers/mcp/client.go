@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -171,11 +172,7 @@ func (c *Client) call(ctx context.Context, tenant string, in callInput) (core.Ra
 	if err != nil {
 		return nil, err
 	}
-	there := false
-	for _, t := range list {
-		there = there || t.Name == in.Tool
-	}
-	if !there {
+	if !slices.ContainsFunc(list, func(t tools.Tool) bool { return t.Name == in.Tool }) {
 		return nil, core.Missing("tool", in.Server+"."+in.Tool)
 	}
 	if _, now := c.tools.tool(s, in.Tool); in.ToolDigest != "" && in.ToolDigest != now {

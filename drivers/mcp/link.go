@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -415,9 +416,7 @@ type headersFor struct {
 func (h headersFor) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Host == h.host && r.URL.Scheme == h.scheme {
 		r = r.Clone(r.Context())
-		for name, values := range h.values {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, h.values)
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {

@@ -35,11 +35,8 @@ func operations() (tools []tool) {
 func operation(o *op.Op, make func() *op.Op) tool {
 	shape := shapeOf(o)
 	t := tool{
-		name: o.Tool.Name, title: strings.ReplaceAll(strings.ToUpper(o.Tool.Name[:1])+o.Tool.Name[1:], "_", " "), about: o.Tool.About,
+		name: o.Tool.Name, title: strings.ReplaceAll(strings.ToUpper(o.Tool.Name[:1])+o.Tool.Name[1:], "_", " "), about: cmp.Or(o.Tool.About, o.Short+"."),
 		effect: o.Effect, role: o.Role, params: params(o), out: orError(shape.schema(o)),
-	}
-	if t.about == "" {
-		t.about = o.Short + "."
 	}
 	ready := func(c *call, args core.Raw) (*op.Op, *op.Call, wait, error) {
 		o, w := make(), wait(0)
@@ -180,11 +177,8 @@ func params(o *op.Op) (all []param) {
 // parameter is the argument for the parameter of some place.
 func parameter(o *op.Op, of *op.Param, place int) param {
 	p := param{
-		name: strings.ReplaceAll(of.Name, "-", "_"), about: of.Client, required: of.Need, enum: of.Enum, min: of.Least, max: of.Most,
+		name: strings.ReplaceAll(of.Name, "-", "_"), about: cmp.Or(of.Client, strings.ReplaceAll(of.About, "`", "")), required: of.Need, enum: of.Enum, min: of.Least, max: of.Most,
 		into: func(o *op.Op, _ *wait) any { return o.Params[place] },
-	}
-	if p.about == "" {
-		p.about = strings.ReplaceAll(of.About, "`", "")
 	}
 	p.kind, p.def = typeOf(of.Into)
 	switch _, span := of.Into.(*time.Duration); {

@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -238,10 +239,5 @@ func errorText(body []byte, status string) string {
 	} else if len(in.Error) > 0 {
 		_ = core.DecodeStored(in.Error, &e)
 	}
-	for _, text := range []string{e.Message, in.Message, e.Type} {
-		if text != "" {
-			return core.ClipTo(text, 1024)
-		}
-	}
-	return status
+	return core.ClipTo(cmp.Or(e.Message, in.Message, e.Type, status), 1024)
 }

@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"cmp"
 	"strconv"
 
 	"swarmdeck/engine/core"
@@ -45,17 +46,9 @@ func (geminiContent) part(raw core.Raw) (dag.ContentPart, bool) {
 	}
 	switch {
 	case p.Call != nil:
-		id := p.Call.ID
-		if id == "" {
-			id = p.Call.Name
-		}
-		return dag.ContentPart{Type: "tool_use", ID: id, Name: p.Call.Name, Input: arguments(string(compact(p.Call.Args)))}, true
+		return dag.ContentPart{Type: "tool_use", ID: cmp.Or(p.Call.ID, p.Call.Name), Name: p.Call.Name, Input: arguments(string(compact(p.Call.Args)))}, true
 	case p.Response != nil:
-		id := p.Response.ID
-		if id == "" {
-			id = p.Response.Name
-		}
-		return dag.ContentPart{Type: "tool_result", ToolCallID: id, Output: compact(p.Response.Response)}, true
+		return dag.ContentPart{Type: "tool_result", ToolCallID: cmp.Or(p.Response.ID, p.Response.Name), Output: compact(p.Response.Response)}, true
 	case p.Inline != nil:
 		return dag.ContentPart{Type: "image_url", URL: "data:" + p.Inline.Kind + ";base64," + p.Inline.Data}, true
 	case p.File != nil:

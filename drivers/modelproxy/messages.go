@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"cmp"
 	"strconv"
 
 	"swarmdeck/engine/core"
@@ -87,24 +88,13 @@ type messagesUsage struct {
 
 // over is what both say, the newer where it does.
 func (u messagesUsage) over(old messagesUsage) messagesUsage {
-	pick := func(a, b *int64) *int64 {
-		if a != nil {
-			return a
-		}
-		return b
-	}
-	return messagesUsage{pick(u.Input, old.Input), pick(u.Output, old.Output), pick(u.Read, old.Read), pick(u.Written, old.Written)}
+	return messagesUsage{cmp.Or(u.Input, old.Input), cmp.Or(u.Output, old.Output), cmp.Or(u.Read, old.Read), cmp.Or(u.Written, old.Written)}
 }
 
 // tokens counts what was read from a cache, and what was written to one, as
 // part of the prompt, which the API does not.
 func (u messagesUsage) tokens() dag.Usage {
-	n := func(p *int64) int64 {
-		if p == nil {
-			return 0
-		}
-		return *p
-	}
+	n := func(p *int64) int64 { return *cmp.Or(p, new(int64)) }
 	return dag.Usage{PromptTokens: n(u.Input) + n(u.Read) + n(u.Written), CompletionTokens: n(u.Output), CachedTokens: n(u.Read)}
 }
 

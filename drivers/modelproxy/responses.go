@@ -1,6 +1,7 @@
 package modelproxy
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -36,11 +37,7 @@ func (i *responsesItem) part(raw core.Raw) dag.ContentPart {
 		return dag.ContentPart{Type: "reasoning", Text: plain(i.Summary) + plain(i.Content)}
 	}
 	if strings.HasSuffix(i.Type, "_call") {
-		id := i.CallID
-		if id == "" {
-			id = i.ID
-		}
-		return dag.ContentPart{Type: "tool_use", ID: id, Name: strings.TrimSuffix(i.Type, "_call"), Input: arguments(string(compact(i.Action)))}
+		return dag.ContentPart{Type: "tool_use", ID: cmp.Or(i.CallID, i.ID), Name: strings.TrimSuffix(i.Type, "_call"), Input: arguments(string(compact(i.Action)))}
 	}
 	return dag.ContentPart{Type: "text", Text: string(raw)}
 }

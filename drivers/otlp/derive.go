@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -153,11 +154,7 @@ func (d *deriver) execution(ctx context.Context, id string) error {
 		text("swarmdeck.skill.name", x.SkillName), text("swarmdeck.skill.version", x.SkillVersion), text("swarmdeck.skill.runner", x.Kind),
 		text("swarmdeck.skill.step", x.Step), text("swarmdeck.subagent.id", x.AgentID), count("swarmdeck.skill.retries", int64(x.RetryCount)))
 	if x.Status != skill.StatusSuccess {
-		code := x.ErrorCode
-		if code == "" {
-			code = string(x.Status)
-		}
-		failed(s, code)
+		failed(s, cmp.Or(x.ErrorCode, string(x.Status)))
 	}
 	d.add(s)
 	return nil

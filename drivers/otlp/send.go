@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,11 +49,9 @@ func newSender(to *Settings, version, instance string) *sender {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig, transport.MaxIdleConns = to.TLS, 1
 	about := map[string]string{"service.name": "swarmdeck", "service.version": version, "service.instance.id": instance}
-	for name, value := range to.Resource {
-		about[name] = value
-	}
+	maps.Copy(about, to.Resource)
 	r := &resourcepb.Resource{}
-	for _, name := range sorted(about) {
+	for _, name := range slices.Sorted(maps.Keys(about)) {
 		if a := text(core.Cut(name, maxText), about[name]); a != nil {
 			r.Attributes = append(r.Attributes, a)
 		}

@@ -4,10 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"maps"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -219,5 +217,3 @@ func (s *Settings) told(trace string) bool {
 	n, err := strconv.ParseUint(trace[max(0, len(trace)-16):], 16, 64)
 	return err == nil && float64(n>>1) < s.Share*(1<<63)
 }
-
-func sorted(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

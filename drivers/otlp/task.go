@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -179,10 +180,7 @@ func (d *deriver) ended(ctx context.Context, id string) error {
 func failedTask(s *tracepb.Span, status task.Status, code string) {
 	switch status {
 	case task.Failed, task.TimedOut, task.Blocked:
-		if code == "" {
-			code = string(status)
-		}
-		failed(s, code)
+		failed(s, cmp.Or(code, string(status)))
 	}
 }
 

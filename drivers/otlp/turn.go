@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -89,9 +90,9 @@ func (c *calls) take(e dag.Event) {
 			c.tool(asked, e.TS, code, c.d.json("gen_ai.tool.call.result", within(b.Result)))
 		}
 	case *dag.ModelRequest:
-		c.models[c.key(e, e.EventID)] = e
+		c.models[cmp.Or(e.CorrelationID, e.EventID)] = e // by their correlation, where they have one
 	case *dag.ModelResponse:
-		key := c.key(e, b.RequestID)
+		key := cmp.Or(e.CorrelationID, b.RequestID)
 		if asked, ok := c.models[key]; ok {
 			delete(c.models, key)
 			s := c.model(asked, e.TS)
@@ -111,15 +112,6 @@ func (c *calls) take(e dag.Event) {
 				c.d.messages("gen_ai.output.messages", &e, b.FinishReason)))...)
 		}
 	}
-}
-
-// key pairs a model's answer with its request: by their correlation, where they
-// have one.
-func (c *calls) key(e dag.Event, otherwise string) string {
-	if e.CorrelationID != "" {
-		return e.CorrelationID
-	}
-	return otherwise
 }
 
 func (c *calls) tool(asked dag.Event, end dag.Time, code string, more ...*commonpb.KeyValue) {
