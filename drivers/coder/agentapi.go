@@ -19,8 +19,9 @@ import (
 // app is the agentapi server beside an agent, reached through the
 // deployment's app proxy (agentapi, openapi 0.11).
 type app struct {
-	client *codersdk.Client
-	path   string // below the deployment
+	client  *codersdk.Client
+	path    string      // below the deployment
+	missing *core.Error // why there is none; nil else
 }
 
 // message is one of the conversation. The content is a piece of a terminal's
@@ -37,18 +38,22 @@ type update struct {
 	status string // stable, running
 }
 
-func appAt(c *codersdk.Client, ws *codersdk.Workspace, slug string) (*app, error) {
+// appAt is the app of a workspace. That there is none, each call says.
+func appAt(c *codersdk.Client, ws *codersdk.Workspace, slug string) *app {
 	agent, found := agentOf(ws), appOf(ws, slug)
 	if agent == nil || found == nil {
-		return nil, core.Errorf(core.Unavailable, "the workspace has no app %s: options.app_slug names the one that serves agentapi", cmp.Or(slug, defaultSlug)).
-			With("field", "options.app_slug")
+		return &app{missing: core.Errorf(core.Unavailable, "the workspace has no app %s: options.app_slug names the one that serves agentapi", cmp.Or(slug, defaultSlug)).
+			With("field", "options.app_slug")}
 	}
-	return &app{c, fmt.Sprintf("/@%s/%s.%s/apps/%s", url.PathEscape(ws.OwnerName), url.PathEscape(ws.Name),
-		url.PathEscape(agent.Name), url.PathEscape(found.Slug))}, nil
+	return &app{client: c, path: fmt.Sprintf("/@%s/%s.%s/apps/%s", url.PathEscape(ws.OwnerName), url.PathEscape(ws.Name),
+		url.PathEscape(agent.Name), url.PathEscape(found.Slug))}
 }
 
 // open starts one request; the caller closes the body.
 func (a *app) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	if a.missing != nil {
+		return nil, a.missing
+	}
 	resp, err := a.client.Request(ctx, method, a.path+path, body)
 	if err != nil {
 		return nil, err

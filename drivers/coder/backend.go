@@ -73,15 +73,10 @@ func (b workspaces) create(ctx context.Context, o order) (*codersdk.Workspace, e
 	return &ws, err
 }
 
-func (b workspaces) app(ws *codersdk.Workspace) (*app, error) {
-	return appAt(b.client, ws, b.set.AppSlug)
-}
+func (b workspaces) app(ws *codersdk.Workspace) *app { return appAt(b.client, ws, b.set.AppSlug) }
 
 func (b workspaces) send(ctx context.Context, ws *codersdk.Workspace, text string) error {
-	a, err := b.app(ws)
-	if err != nil {
-		return err
-	}
+	a := b.app(ws)
 	status, err := a.status(ctx)
 	if err != nil {
 		return err
@@ -93,11 +88,7 @@ func (b workspaces) send(ctx context.Context, ws *codersdk.Workspace, text strin
 }
 
 func (b workspaces) interrupt(ctx context.Context, ws *codersdk.Workspace) error {
-	a, err := b.app(ws)
-	if err != nil {
-		return err
-	}
-	return a.post(ctx, "raw", b.set.interruptKey())
+	return b.app(ws).post(ctx, "raw", b.set.interruptKey())
 }
 
 func (b workspaces) remove(ctx context.Context, ws *codersdk.Workspace) error {
@@ -117,27 +108,15 @@ func (b workspaces) history(ctx context.Context, ws *codersdk.Workspace) ([]code
 }
 
 func (b workspaces) log(ctx context.Context, ws *codersdk.Workspace) ([]message, error) {
-	a, err := b.app(ws)
-	if err != nil {
-		return nil, err
-	}
-	return a.messages(ctx)
+	return b.app(ws).messages(ctx)
 }
 
 func (b workspaces) status(ctx context.Context, ws *codersdk.Workspace) (string, error) {
-	a, err := b.app(ws)
-	if err != nil {
-		return "", err
-	}
-	return a.status(ctx)
+	return b.app(ws).status(ctx)
 }
 
 func (b workspaces) follow(ctx context.Context, ws *codersdk.Workspace, open func(), each func(update)) error {
-	a, err := b.app(ws)
-	if err != nil {
-		return err
-	}
-	return a.events(ctx, open, each)
+	return b.app(ws).events(ctx, open, each)
 }
 
 // tasks are workspaces that belong to a Task. What the Tasks API has no call

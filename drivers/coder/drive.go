@@ -39,7 +39,7 @@ func (a *agent) run(ctx context.Context) {
 		if time.Since(began) > lastBackoff {
 			pause.reset()
 		} else if err == nil {
-			pause.wait = min(pause.wait, time.Second)
+			pause.failed = min(pause.failed, 3)
 		}
 		a.rest(ctx, pause.next(), id == uuid.Nil && err == nil)
 	}
@@ -54,10 +54,8 @@ func (a *agent) rest(ctx context.Context, d time.Duration, idle bool) {
 		}
 		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-a.nudge: // the server is there
 	case <-ctx.Done():
 	}
@@ -352,7 +350,7 @@ func (a *agent) listen(ctx context.Context) {
 			a.answers(status, err)
 		}
 		if err != nil || status == "running" {
-			sleep(ctx, pause.next())
+			core.Within(ctx.Done(), pause.next())
 		}
 	}
 }

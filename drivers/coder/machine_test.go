@@ -109,7 +109,7 @@ func (m *machine) run(ctx context.Context, t *testing.T) {
 		}
 	}
 	defer end()
-	for sleep(ctx, 100*time.Millisecond) {
+	for !core.Within(ctx.Done(), 100*time.Millisecond) {
 		ws, err := m.client.WorkspaceByOwnerAndName(ctx, codersdk.Me, m.name, codersdk.WorkspaceOptions{})
 		if err != nil {
 			continue

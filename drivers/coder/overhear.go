@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
 
@@ -60,7 +61,7 @@ func (a *agent) overhear(ctx context.Context) {
 		if time.Since(began) > lastBackoff {
 			pause.reset()
 		}
-		if !sleep(ctx, pause.next()) {
+		if core.Within(ctx.Done(), pause.next()) {
 			return
 		}
 	}

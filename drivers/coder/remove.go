@@ -131,7 +131,7 @@ func (x *removal) run(ctx context.Context) {
 		} else {
 			pause.reset()
 		}
-		if !sleep(ctx, wait) {
+		if core.Within(ctx.Done(), wait) {
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (x *removal) step(ctx context.Context, site *site, set settings) (over bool
 				return false, nil
 			}
 		}
-		if !sleep(ctx, time.Duration(x.fails)*time.Second) {
+		if core.Within(ctx.Done(), time.Duration(x.fails)*time.Second) {
 			return false, ctx.Err()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/fleet"
 )
@@ -87,13 +88,8 @@ func (t *talk) show(id int) {
 	if told != "" && strings.HasPrefix(text, told) {
 		text = strings.TrimLeft(text[len(told):], "\n")
 	}
-	for text != "" {
-		piece := text
-		if len(piece) > maxMessage {
-			piece = strings.ToValidUTF8(piece[:maxMessage], "")
-		}
+	for piece := range keeper.Pieces(text, maxMessage) {
 		t.say(fleet.Event{Type: "message", Text: piece})
-		text = text[min(max(len(piece), 1), len(text)):]
 	}
 }
 

@@ -2,6 +2,7 @@ package coder
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 	"github.com/hashicorp/yamux"
+
+	"swarmdeck/engine/core"
 )
 
 const (
@@ -27,26 +30,15 @@ const (
 
 // backoff grows from firstBackoff to lastBackoff, with jitter: many agents
 // must not come back at once.
-type backoff struct{ wait time.Duration }
+type backoff struct{ failed int }
 
 func (b *backoff) next() time.Duration {
-	b.wait = min(max(2*b.wait, firstBackoff), lastBackoff)
-	return b.wait/2 + rand.N(b.wait/2+1)
+	wait := core.Backoff(b.failed, firstBackoff, lastBackoff)
+	b.failed++
+	return wait/2 + rand.N(wait/2+1)
 }
 
-func (b *backoff) reset() { b.wait = 0 }
-
-// sleep returns false when ctx ended first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func (b *backoff) reset() { b.failed = 0 }
 
 // follow keeps the stream of all the owner's workspaces open until ctx ends.
 // It says which to look at again; what they are is read from themselves. A
@@ -59,7 +51,7 @@ func (s *site) follow(ctx context.Context) {
 		if time.Since(began) > lastBackoff {
 			pause.reset()
 		}
-		if !sleep(ctx, min(pause.next(), streamBackoff)) {
+		if core.Within(ctx.Done(), min(pause.next(), streamBackoff)) {
 			return
 		}
 	}
@@ -84,7 +76,7 @@ func (s *site) updates(ctx context.Context) error {
 	ctx, wire := codersdk.WebsocketNetConn(ctx, conn, websocket.MessageBinary)
 	defer wire.Close()
 	config := yamux.DefaultConfig() // it sends keep-alives
-	config.LogOutput, config.Logger = nil, silent{}
+	config.LogOutput = io.Discard
 	session, err := yamux.Client(wire, config)
 	if err != nil {
 		return explain("open the stream of workspaces", err)
@@ -128,10 +120,3 @@ func touched(u *tailnet.WorkspaceUpdate) []uuid.UUID {
 	}
 	return ids
 }
-
-// silent is yamux without its log.
-type silent struct{}
-
-func (silent) Print(...any)          {}
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}
