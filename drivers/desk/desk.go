@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/safeopen"
 )
@@ -31,6 +32,7 @@ type Failure struct {
 const (
 	notExist = "not_exist"
 	tooLarge = "too_large"
+	barred   = "barred" // who asks may not
 )
 
 // Failed is that of an error, of nil none.
@@ -45,6 +47,8 @@ func Failed(err error) (f Failure) {
 		f.Why = notExist
 	case errors.Is(err, safeopen.ErrTooLarge):
 		f.Why = tooLarge
+	case errors.Is(err, fs.ErrPermission), errors.As(err, new(cell.BadDir)):
+		f.Why = barred
 	case errors.As(err, &known):
 		f.Why = string(known.Code)
 	}
@@ -70,6 +74,8 @@ func (t told) Unwrap() error {
 		return fs.ErrNotExist
 	case tooLarge:
 		return safeopen.ErrTooLarge
+	case barred:
+		return fs.ErrPermission
 	case core.InvalidInput, core.Denied, core.Conflict, core.NotFound, core.Unavailable:
 		return core.Kind(core.Code(t.why))
 	}

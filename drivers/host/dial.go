@@ -1,13 +1,13 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/hold"
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/host"
 )
@@ -31,8 +32,7 @@ type conn struct {
 	p    *cell.Process
 	once sync.Once
 
-	mu   sync.Mutex
-	last []byte // of its standard error
+	last pipe.Kept // the end of its standard error
 	read chan struct{}
 }
 
@@ -53,27 +53,14 @@ func (c *conn) Close() error {
 // complain keeps the end of what it says on its standard error.
 func (c *conn) complain() {
 	defer close(c.read)
-	buf := make([]byte, 1<<10)
-	for {
-		n, err := c.p.Stderr.Read(buf)
-		c.mu.Lock()
-		if c.last = append(c.last, buf[:n]...); len(c.last) > maxSaid {
-			c.last = bytes.Clone(c.last[len(c.last)-maxSaid:])
-		}
-		c.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
+	_, _ = io.Copy(&c.last, c.p.Stderr)
 }
 
 // said is its last complaint, "" for none.
 func (c *conn) said() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	lines := strings.FieldsFunc(string(c.last), func(r rune) bool { return r == '\n' || r == '\r' })
-	for i := len(lines) - 1; i >= 0; i-- {
-		if s := strings.TrimSpace(desk.Text(lines[i], maxReason)); s != "" {
+	lines := strings.FieldsFunc(string(c.last.Bytes()), func(r rune) bool { return r == '\n' || r == '\r' })
+	for _, line := range slices.Backward(lines) {
+		if s := strings.TrimSpace(desk.Text(line, maxReason)); s != "" {
 			return s
 		}
 	}
@@ -97,7 +84,7 @@ func (l *link) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the host: %w", err)
 	}
-	c := &conn{p: p, read: make(chan struct{})}
+	c := &conn{p: p, last: pipe.Kept{Most: maxSaid, End: true}, read: make(chan struct{})}
 	go c.complain()
 	alarm := time.AfterFunc(stepTime, func() { go c.Close() })
 	defer context.AfterFunc(ctx, func() { c.Close() })()

@@ -1,15 +1,12 @@
 package host
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/host/wire"
-	"swarmdeck/engine/core"
 )
 
 // stream is what has come of an output and is not passed on yet.
@@ -140,15 +137,15 @@ func (p *Process) happened(e wire.Event) error {
 	case wire.Failed:
 		if !p.sure {
 			p.sure = true
-			p.begun <- startError(e)
-			p.exit = cell.Exit{Code: 127, Why: "could not be started: " + e.Error}
+			p.begun <- e.Err()
+			p.exit = cell.Exit{Code: 127, Why: "could not be started: " + e.Err().Error()}
 			p.out[0].parts, p.out[1].parts = []part{{eof: true}}, []part{{eof: true}}
 			p.close()
 		}
 	case wire.Answer:
 		if w := p.waits[e.Item]; w != nil {
 			delete(p.waits, e.Item)
-			w <- answered(e)
+			w <- e.Err()
 		}
 	case wire.Looked:
 		p.looked = e
@@ -188,32 +185,3 @@ func (p *Process) happened(e wire.Event) error {
 
 // maxHeld is how often a host is believed that the wall of a run has held something.
 const maxHeld = 100
-
-func startError(e wire.Event) error {
-	switch {
-	case e.Missing:
-		return told{e.Error, os.ErrNotExist}
-	case e.Refused:
-		return told{e.Error, os.ErrPermission}
-	}
-	return errors.New(e.Error)
-}
-
-func answered(e wire.Event) error {
-	switch {
-	case e.Error == "":
-		return nil
-	case e.Refused:
-		return core.Errorf(core.Conflict, "%s", e.Error)
-	}
-	return errors.New(e.Error)
-}
-
-// told is an error in the words of another host.
-type told struct {
-	words string
-	error
-}
-
-func (t told) Error() string { return t.words }
-func (t told) Unwrap() error { return t.error }

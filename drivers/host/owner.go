@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"swarmdeck/drivers/host/wire"
@@ -39,7 +38,7 @@ func (p *Pool) answer(beat uint64) wire.Control {
 // that ran there.
 func (l *link) replaced() {
 	l.mu.Lock()
-	runs := slices.Collect(maps.Values(l.runs))
+	runs := maps.Clone(l.runs)
 	l.mu.Unlock()
 	for _, p := range runs {
 		p.lose("is lost: its host has a newer owner of the tenant")

@@ -18,8 +18,6 @@ import (
 	"swarmdeck/engine/core"
 )
 
-var agentName = core.Pattern(`^[a-zA-Z0-9-]{1,20}$`)
-
 // start begins a process in a cell of this host, or what is done in its place; after
 // is what is left to do once it is over.
 func (k *holder) start(run string, s *wire.Start) (p keeper.Process, after func(), err error) {
@@ -58,7 +56,7 @@ func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 	if err != nil {
 		return spec, err
 	}
-	if !agentName().MatchString(s.Agent) {
+	if !core.IsAgent(s.Agent) {
 		return spec, fmt.Errorf("no agent can have the name %q", s.Agent)
 	}
 	place := filepath.Join(k.dir, homesName, s.Agent)

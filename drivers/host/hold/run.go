@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/drivers/pipe"
-	"swarmdeck/engine/core"
 )
 
 const (
@@ -77,7 +77,7 @@ func newRun(id, dir string) *run {
 // failed notes that it could not be started.
 func (r *run) failed(err error) {
 	r.eof = [2]bool{true, true}
-	r.tell(wire.Event{Kind: wire.Failed, Error: err.Error(), Missing: errors.Is(err, os.ErrNotExist), Refused: errors.Is(err, os.ErrPermission) || errors.As(err, new(cell.BadDir))})
+	r.tell(wire.Event{Kind: wire.Failed, Failure: desk.Failed(err)})
 }
 
 // begin follows a process.
@@ -234,11 +234,7 @@ func (r *run) settle() {
 }
 
 func (r *run) answer(i wire.Item, err error) {
-	e := wire.Event{Kind: wire.Answer, Item: i.Seq}
-	if err != nil {
-		e.Error, e.Refused = err.Error(), errors.Is(err, core.Kind(core.Conflict))
-	}
-	r.tell(e)
+	r.tell(wire.Event{Kind: wire.Answer, Item: i.Seq, Failure: desk.Failed(err)})
 }
 
 // take does what the engine wants, once for each item.

@@ -118,15 +118,7 @@ func ids(field string, list []string) error {
 	return nil
 }
 
-// id reports whether a text is one: 1-64 letters, digits and hyphens.
-func id(s string) bool {
-	if s == "" || len(s) > MaxID {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-') {
-			return false
-		}
-	}
-	return true
-}
+// id reports whether a text is one: letters, digits and hyphens.
+func id(s string) bool { return idPattern().MatchString(s) }
+
+var idPattern = core.Pattern(`^[a-zA-Z0-9-]{1,64}$`)

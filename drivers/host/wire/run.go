@@ -126,7 +126,7 @@ type Data struct {
 const (
 	Started = "started"
 	Failed  = "failed" // to start; nothing else comes
-	Answer  = "answer" // to Item, with Error if it failed
+	Answer  = "answer" // to Item, with its Failure
 	EOF     = "eof"    // of Stream; all of it has come, but for gaps
 	Exited  = "exited" // its first process; all that was written by then has come
 	// Looked tells how its terminal is, when that has changed: Foreground and Unseen.
@@ -136,12 +136,10 @@ const (
 
 // Event is what happened, in order; Seq counts from 1.
 type Event struct {
-	Seq     uint64   `json:"seq"`
-	Kind    string   `json:"kind"`
-	Item    uint64   `json:"item,omitzero"`
-	Error   string   `json:"error,omitempty"`
-	Missing bool     `json:"missing,omitzero"` // of Failed: there is no such program
-	Refused bool     `json:"refused,omitzero"` // of Failed: it may not be executed, or its directory not be entered; of Answer: it is ending
+	Seq  uint64 `json:"seq"`
+	Kind string `json:"kind"`
+	Item uint64 `json:"item,omitzero"`
+	desk.Failure
 	PID     int      `json:"pid,omitzero" allow:"0 or more"`
 	Lacks   []string `json:"lacks,omitempty" allow:"at most 64"`
 	Stream  int      `json:"stream,omitzero" allow:"0-1"`
@@ -187,7 +185,10 @@ func (e *Event) Check() error {
 	if min(e.Out[0], e.Out[1]) < 0 {
 		return core.Invalid("event.out", fmt.Sprint(e.Out), "0 or more")
 	}
-	e.Error = desk.Text(e.Error, 1024)
+	if e.Kind == Failed && e.Err() == nil {
+		return core.Invalid("event.error", "", "why it could not be started")
+	}
+	e.Error = desk.Clean(e.Error)
 	for i, l := range e.Lacks {
 		e.Lacks[i] = desk.Text(l, 128)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"time"
 
 	"github.com/hashicorp/yamux"
@@ -12,15 +13,9 @@ import (
 func Config() *yamux.Config {
 	c := yamux.DefaultConfig()
 	c.EnableKeepAlive = false
-	c.LogOutput, c.Logger = nil, silent{}
+	c.LogOutput = io.Discard
 	return c
 }
-
-type silent struct{}
-
-func (silent) Print(...any)          {}
-func (silent) Printf(string, ...any) {}
-func (silent) Println(...any)        {}
 
 // SinceBoot is a clock that goes on while the machine sleeps.
 func SinceBoot() time.Duration {

@@ -22,7 +22,7 @@ import (
 
 // Version of what is said. Control must be understood across versions, because
 // it ends a keeper of another one.
-const Version = 5
+const Version = 6
 
 // Bounds of what is on its way.
 const (
