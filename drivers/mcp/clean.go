@@ -37,11 +37,7 @@ func clean(s string) string {
 
 // line is a clean text on one line of at most n bytes.
 func line(s string, n int) string {
-	s = strings.Join(strings.Fields(clean(s)), " ")
-	if len(s) > n {
-		s = strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
+	return core.ClipTo(strings.Join(strings.Fields(clean(s)), " "), n)
 }
 
 // cleanJSON is a JSON text with all its strings clean.

@@ -120,11 +120,7 @@ func (s *Server) watched(next http.Handler, tokens *Tokens, home string) http.Ha
 				return
 			}
 			cause = more(cause, missed)
-			homes := []string{home}
-			if home == "" {
-				homes = tokens.Tenants()
-			}
-			ids = views(homes, func(tenant string) Identity { return Identity{Tenant: tenant, Name: "unknown", Kind: core.Agent} })
+			ids = tokens.strangers(home)
 		}
 		for _, id := range ids {
 			if err := s.refuse(r.Context(), id, "", cause); err != nil && !errors.Is(err, cause) {
@@ -132,6 +128,16 @@ func (s *Server) watched(next http.Handler, tokens *Tokens, home string) http.Ha
 			}
 		}
 	})
+}
+
+// strangers are in whose name who has no good token is audited: in the home tenant, with ""
+// in that of every token.
+func (t *Tokens) strangers(home string) []Identity {
+	homes := []string{home}
+	if home == "" {
+		homes = t.Tenants()
+	}
+	return core.Map(homes, func(tenant string) Identity { return Identity{Tenant: tenant, Name: "unknown", Kind: core.Agent} })
 }
 
 // slow lets one event a second through and counts the others: who has no token

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"fmt"
-	"unicode"
 	"unicode/utf8"
 
 	"swarmdeck/engine/core"
@@ -31,13 +30,7 @@ func (i Identity) Check() error {
 	if i.Kind == core.Operator && i.Role != op.Viewer && i.Role != op.Operator {
 		return core.Invalid("role", string(i.Role), "viewer, operator")
 	}
-	n := utf8.RuneCountInString(i.Name)
-	for _, r := range i.Name {
-		if !unicode.IsPrint(r) {
-			n = 0
-		}
-	}
-	if n < 1 || n > 64 || !utf8.ValidString(i.Name) {
+	if n := utf8.RuneCountInString(i.Name); n < 1 || n > 64 || !core.Printable(i.Name) || !utf8.ValidString(i.Name) {
 		return core.Invalid("name", i.Name, "1-64 printable characters")
 	}
 	return nil

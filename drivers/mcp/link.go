@@ -292,7 +292,7 @@ func (l *link) transport() (mcp.Transport, *cell.Process, error) {
 			values.Set(name, value)
 		}
 		return &mcp.StreamableClientTransport{
-			Endpoint: l.spec.URL, MaxRetries: -1, MaxEventSize: maxFrame, HTTPClient: &http.Client{Transport: headersFor{u.Scheme, u.Host, values}},
+			Endpoint: l.spec.URL, MaxRetries: -1, MaxEventSize: maxFrame, HTTPClient: showing(u, values, maxFrame),
 		}, nil, nil
 	}
 	home := filepath.Join(l.c.opt.State, l.spec.TenantID, l.spec.Name)
@@ -406,11 +406,17 @@ func (l *link) explain(err error) error {
 	return core.Errorf(core.Unavailable, "server %s: %s%s", l.spec.Name, line(err.Error(), 1024), l.lastWords())
 }
 
-// headersFor shows headers to the one host that they are for, and reads no more
-// of an answer than of a message: what streams events bounds each by itself.
+// showing is a client that shows headers to the one host that they are for, wherever a
+// redirect leads, and reads no more of an answer than so many bytes: what streams events
+// bounds each by itself.
+func showing(to *url.URL, headers http.Header, most int64) *http.Client {
+	return &http.Client{Transport: headersFor{to.Scheme, to.Host, headers, most}}
+}
+
 type headersFor struct {
 	scheme, host string
 	values       http.Header
+	most         int64
 }
 
 func (h headersFor) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -420,7 +426,7 @@ func (h headersFor) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
-		answer.Body = http.MaxBytesReader(nil, answer.Body, maxFrame)
+		answer.Body = http.MaxBytesReader(nil, answer.Body, h.most)
 	}
 	return answer, err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -121,11 +120,4 @@ func (o *once) forget() {
 	}
 }
 
-func isCallID(s string) bool {
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 128
-}
+func isCallID(s string) bool { return s != "" && len(s) <= 128 && core.Printable(s) }

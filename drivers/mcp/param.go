@@ -158,19 +158,4 @@ func (p param) checkInteger(value core.Raw) error {
 }
 
 // clip bounds what an error repeats of a name from outside.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
-// views makes a list of views that is never null.
-func views[T, V any](items []T, view func(T) V) []V {
-	out := make([]V, len(items))
-	for i, item := range items {
-		out[i] = view(item)
-	}
-	return out
-}
+func clip(s string) string { return core.ClipTo(s, 80) }

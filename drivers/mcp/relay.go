@@ -31,7 +31,7 @@ func Relay(parent context.Context, endpoint, token string, in io.ReadCloser, out
 		return fmt.Errorf("relay MCP: %w", err)
 	}
 	server, err := (&mcp.StreamableClientTransport{
-		Endpoint: endpoint, HTTPClient: withToken(u, token), MaxRetries: -1, MaxEventSize: 2 * maxFrame,
+		Endpoint: endpoint, HTTPClient: showing(u, authorization(token), 2*maxFrame), MaxRetries: -1, MaxEventSize: 2 * maxFrame,
 	}).Connect(ctx)
 	if err != nil {
 		return errors.Join(fmt.Errorf("relay MCP to %s: %w", u.Redacted(), err), client.Close())
@@ -64,6 +64,14 @@ func Relay(parent context.Context, endpoint, token string, in io.ReadCloser, out
 		return nil
 	}
 	return fmt.Errorf("relay MCP to %s: %w", u.Redacted(), errors.Join(err, closed))
+}
+
+// authorization is the header with a token, none for "".
+func authorization(token string) http.Header {
+	if token == "" {
+		return nil
+	}
+	return http.Header{"Authorization": {"Bearer " + token}}
 }
 
 // passBack hands messages on to the client until one side ends.
@@ -226,20 +234,4 @@ func (u *underway) giveUp(params core.Raw) {
 		c.end()
 		delete(u.calls, string(in.ID))
 	}
-}
-
-// withToken shows the token to the one host that it is for, wherever a
-// redirect leads.
-func withToken(to *url.URL, token string) *http.Client {
-	return &http.Client{Transport: tokenFor{to.Scheme, to.Host, token}}
-}
-
-type tokenFor struct{ scheme, host, token string }
-
-func (t tokenFor) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.token != "" && r.URL.Host == t.host && r.URL.Scheme == t.scheme {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	return http.DefaultTransport.RoundTrip(r)
 }

@@ -135,18 +135,14 @@ func (r *Router) stranger(q *http.Request) {
 		return
 	}
 	from, _, _ := net.SplitHostPort(q.RemoteAddr)
-	homes := []string{r.home}
-	if r.home == "" {
-		homes = r.tokens.Tenants()
-	}
-	for _, tenant := range homes {
-		eng, here := r.engines.Here(tenant)
+	for _, id := range r.tokens.strangers(r.home) {
+		eng, here := r.engines.Here(id.Tenant)
 		if !here {
 			continue
 		}
 		cause := more(core.Errorf(core.Denied, "HTTP %d: %s %s from %s", http.StatusUnauthorized, q.Method, Path, from), missed)
-		s := r.server(place{eng, tenant})
-		if err := s.refuse(q.Context(), Identity{Tenant: tenant, Name: "unknown", Kind: core.Agent}, "", cause); !errors.Is(err, cause) {
+		s := r.server(place{eng, id.Tenant})
+		if err := s.refuse(q.Context(), id, "", cause); !errors.Is(err, cause) {
 			s.opt.Log.Error("audit a refused request", "error", err)
 		}
 	}
