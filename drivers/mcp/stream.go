@@ -15,36 +15,12 @@ import (
 	"swarmdeck/engine/secret"
 )
 
-// lineReader hands on what is made of each line of a stream.
-type lineReader struct {
-	io.ReadCloser
-	lines *secret.Writer
-	buf   []byte
-	ready bytes.Buffer
-	err   error
-}
-
-// readLines gives each line, without its end, to make; cut are the bytes that a
-// line has beyond the longest.
+// readLines gives each line, without its end, to each, which writes what is to be read in
+// its place; cut are the bytes that a line has beyond the longest.
 func readLines(from io.ReadCloser, mask *secret.Mask, longest int, each func(ready *bytes.Buffer, line []byte, cut int)) io.ReadCloser {
-	r := &lineReader{ReadCloser: from, buf: make([]byte, 32<<10)}
-	r.lines = mask.Writer(&pipe.Splitter{Max: longest, Emit: func(line []byte, cut int) { each(&r.ready, line, cut) }})
-	return r
-}
-
-func (r *lineReader) Read(p []byte) (int, error) {
-	for r.ready.Len() == 0 && r.err == nil {
-		var n int
-		n, r.err = r.ReadCloser.Read(r.buf)
-		_, _ = r.lines.Write(r.buf[:n])
-		if r.err != nil {
-			r.lines.Close()
-		}
-	}
-	if r.ready.Len() == 0 {
-		return 0, r.err
-	}
-	return r.ready.Read(p)
+	return pipe.Masked(from, mask, func(ready *bytes.Buffer) io.Writer {
+		return &pipe.Splitter{Max: longest, Emit: func(line []byte, cut int) { each(ready, line, cut) }}
+	})
 }
 
 // messages are what a server says, without the secrets that it was given: in the

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 )
@@ -206,33 +207,7 @@ func (g *grant) hide(res *http.Response) error {
 	if res.Body == nil || res.Body == http.NoBody || res.Request.Method == http.MethodHead {
 		return nil
 	}
-	m := &maskedBody{ReadCloser: res.Body, buf: make([]byte, 32<<10)}
-	m.in = g.mask.Writer(&m.ready)
-	res.Body, res.ContentLength = m, -1
+	res.Body, res.ContentLength = pipe.Masked(res.Body, g.mask, func(ready *bytes.Buffer) io.Writer { return ready }), -1
 	res.Header.Del("Content-Length")
 	return nil
-}
-
-// maskedBody is a body without credentials.
-type maskedBody struct {
-	io.ReadCloser
-	in    *secret.Writer
-	buf   []byte
-	ready bytes.Buffer
-	err   error
-}
-
-func (m *maskedBody) Read(p []byte) (int, error) {
-	for m.ready.Len() == 0 && m.err == nil {
-		var n int
-		n, m.err = m.ReadCloser.Read(m.buf)
-		_, _ = m.in.Write(m.buf[:n])
-		if m.err != nil {
-			m.in.Close()
-		}
-	}
-	if m.ready.Len() == 0 {
-		return 0, m.err
-	}
-	return m.ready.Read(p)
 }
