@@ -20,44 +20,38 @@ const (
 // taskLog passes lines of both streams on, one at a time, up to the bounds, and
 // the last ones once there are no more.
 type taskLog struct {
-	mu    sync.Mutex
-	out   func(level, line string)
-	lines int
-	bytes int
-	over  bool
-	tail  pipe.Tail[logged]
-	rest  string // where what is past the bounds can be found
+	mu   sync.Mutex
+	out  func(level, line string)
+	log  pipe.Log[logged]
+	rest string // where what is past the bounds can be found
 }
 
 type logged struct{ level, line string }
 
 func newTaskLog(out func(level, line string), rest string) *taskLog {
-	return &taskLog{out: out, rest: rest, tail: pipe.Tail[logged]{Most: maxTail, Bytes: maxTailSize}}
+	tail := pipe.Tail[logged]{Most: maxTail, Bytes: maxTailSize}
+	return &taskLog{out: out, rest: rest, log: pipe.Log[logged]{Lines: maxLogLines, Bytes: maxLogBytes, Tail: tail}}
 }
 
 func (l *taskLog) line(level string, line []byte, cut int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := pipe.Marked(line, cut)
-	if !l.over && (l.lines == maxLogLines || l.bytes+len(line) > maxLogBytes) {
-		l.over = true
+	passes, first := l.log.Passes(logged{level, s}, len(s))
+	if first {
 		l.out("WARN", fmt.Sprintf("log is cut here: it reached its limit of %d lines or %d MiB; %s; its last lines follow at the end",
 			maxLogLines, maxLogBytes>>20, l.rest))
 	}
-	if l.over {
-		l.tail.Add(logged{level, s}, len(s))
-		return
+	if passes {
+		l.out(level, s)
 	}
-	l.lines++
-	l.bytes += len(line)
-	l.out(level, s)
 }
 
 // end passes on the last lines of a log that was cut.
 func (l *taskLog) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	lines, gone := l.tail.Take()
+	lines, gone := l.log.Tail.Take()
 	if gone > 0 {
 		l.out("WARN", fmt.Sprintf("%d lines are left out here", gone))
 	}

@@ -41,9 +41,7 @@ type Turn struct {
 
 	speaking sync.Mutex // one event at a time, in order; guards what follows
 	over     bool       // nothing is passed on any more
-	lines    int
-	bytes    int
-	tail     pipe.Tail[fleet.Event]
+	log      pipe.Log[fleet.Event]
 	spent    spending
 
 	pending atomic.Int32 // questions that wait
@@ -59,7 +57,8 @@ func (t *Turn) Base() *Turn { return t }
 
 // NewTurn begins one.
 func NewTurn(ctx context.Context, p fleet.Prompt) *Turn {
-	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{}), tail: pipe.Tail[fleet.Event]{Most: MaxPromptTail, Bytes: maxTailSize}}
+	t := &Turn{Prompt: p, stop: make(chan struct{}), gone: make(chan struct{})}
+	t.log = pipe.Log[fleet.Event]{Lines: MaxPromptLines, Bytes: MaxPromptBytes, Tail: pipe.Tail[fleet.Event]{Most: MaxPromptTail, Bytes: maxTailSize}}
 	t.Stop, t.Gone = t.stop, t.gone
 	t.Context, t.Cancel = context.WithCancel(ctx)
 	t.Asking, t.drop = context.WithCancel(t.Context)
@@ -148,22 +147,16 @@ func (t *Turn) Pass(e fleet.Event) {
 			return
 		}
 	case "log", "message", "thought", "plan", "diff", "tool_call", "tool_result":
-		n, full := len(e.Text)+len(e.Output), t.full()
-		t.lines++
-		t.bytes += n
-		if t.full() {
-			t.tail.Add(e, n)
-			if full {
-				return
-			}
+		switch passes, first := t.log.Passes(e, len(e.Text)+len(e.Output)); {
+		case first:
 			e = fleet.Event{Type: "log", Level: "WARN", Text: fmt.Sprintf(
 				"log is cut here: it reached its limit of %d lines or %d MiB for one task; its last lines follow at the end", MaxPromptLines, MaxPromptBytes>>20)}
+		case !passes:
+			return
 		}
 	}
 	_, _ = t.Prompt.Emit(t.Context, e)
 }
-
-func (t *Turn) full() bool { return t.lines > MaxPromptLines || t.bytes > MaxPromptBytes }
 
 // Ask puts a question to the judge, inside Speak, and hands the answer to answer, which
 // may not block. Up to MaxPending may wait; other events go on meanwhile. A denial that
@@ -187,7 +180,7 @@ func (t *Turn) Ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 
 // passTail passes on the end of a log that was cut.
 func (t *Turn) passTail() {
-	last, gone := t.tail.Take()
+	last, gone := t.log.Tail.Take()
 	if gone > 0 {
 		last = append([]fleet.Event{{Type: "log", Level: "WARN", Text: fmt.Sprintf("%d lines are left out here", gone)}}, last...)
 	}

@@ -30,3 +30,25 @@ func (t *Tail[T]) Take() (items []T, gone int) {
 	t.items, t.sizes, t.size, t.gone = nil, nil, 0, 0
 	return items, gone
 }
+
+// Log is what a log passes on up to its bounds, and the last that comes after.
+type Log[T any] struct {
+	Lines, Bytes int
+	Tail         Tail[T]
+
+	lines, bytes int
+	over         bool
+}
+
+// Passes counts one more of n bytes, and says whether it is to be passed on. Of what is
+// not the last is kept; first says that nothing was before.
+func (l *Log[T]) Passes(item T, n int) (passes, first bool) {
+	if !l.over && l.lines < l.Lines && l.bytes+n <= l.Bytes {
+		l.lines++
+		l.bytes += n
+		return true, false
+	}
+	first, l.over = !l.over, true
+	l.Tail.Add(item, n)
+	return false, first
+}
