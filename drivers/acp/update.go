@@ -1,11 +1,10 @@
 package acp
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"swarmdeck/drivers/jsonrpc"
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -27,9 +26,8 @@ type update struct {
 }
 
 type planEntry struct {
-	Content  string `json:"content"`
-	Priority string `json:"priority"`
-	Status   string `json:"status"`
+	Content string `json:"content"`
+	Status  string `json:"status"`
 }
 
 // update deals with one update, on the session's own goroutine.
@@ -100,26 +98,8 @@ func (t *turn) update(u update) {
 		t.upsert(u.callUpdate, u.Content)
 	case "plan":
 		t.flushTalk()
-		text, steps := plan(u.Entries)
-		t.emit(fleet.Event{Type: "plan", Text: text, Steps: steps})
+		t.emit(keeper.Plan(core.Map(u.Entries, func(e planEntry) fleet.Step { return fleet.Step{Text: e.Content, Status: e.Status} })))
 	case "usage_update":
 		t.s.spend(u)
 	}
-}
-
-// plan is a plan as one text and as its steps.
-func plan(entries []planEntry) (string, []fleet.Step) {
-	marks := map[string]string{"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
-	var b strings.Builder
-	var steps []fleet.Step
-	for _, e := range entries[:min(len(entries), 200)] {
-		mark, ok := marks[e.Status]
-		if !ok {
-			mark = "[" + core.ClipTo(e.Status, 20) + "]"
-		}
-		what := core.ClipTo(strings.Join(strings.Fields(e.Content), " "), 500)
-		fmt.Fprintf(&b, "%s %s\n", mark, what)
-		steps = append(steps, fleet.Step{Text: what, Status: core.ClipTo(e.Status, 20)})
-	}
-	return strings.TrimSuffix(b.String(), "\n"), steps
 }

@@ -56,13 +56,10 @@ type conversation struct {
 }
 
 // isSession says whether a program may call a conversation so: it becomes a word of its
-// command. It is 1-128 letters, digits, "_", "." and "-", and begins with no sign.
-func isSession(id string) bool {
-	strange := func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && !strings.ContainsRune("_.-", r)
-	}
-	return id != "" && len(id) <= 128 && !strings.ContainsRune("_.-", rune(id[0])) && !strings.ContainsFunc(id, strange)
-}
+// command, and so begins with no sign.
+func isSession(id string) bool { return sessionPattern().MatchString(id) }
+
+var sessionPattern = core.Pattern(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
 
 // exitedOnWire makes the outcome of a turn whose process on a wire has ended. It reports
 // again when another is to run: the conversation is gone, or a person has said something

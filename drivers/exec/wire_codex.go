@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
 )
@@ -66,7 +67,7 @@ func readCodex(h *hearing, raw core.Raw) bool {
 		u := fleet.Split{Input: e.Usage.Input, Output: e.Usage.Output, Cached: e.Usage.Cached}
 		turn := u
 		if b := h.talk.Spent; u.Input >= b.Input && u.Output >= b.Output && u.Cached >= b.Cached { // else it began anew
-			turn = fleet.Split{Input: u.Input - b.Input, Output: u.Output - b.Output, Cached: u.Cached - b.Cached}
+			turn = u.Beyond(b)
 		}
 		h.spend(turn, 0)
 		h.talk.Spent = u
@@ -152,15 +153,9 @@ func (h *hearing) codexDone(i codexItem) {
 }
 
 func (h *hearing) codexPlan(i codexItem) {
-	e := fleet.Event{Type: "plan"}
-	var lines []string
-	for _, s := range i.Todo[:min(len(i.Todo), 200)] {
-		step, mark := fleet.Step{Text: core.ClipTo(s.Text, 500), Status: "pending"}, "[ ] "
-		if s.Done {
-			step.Status, mark = "completed", "[x] "
-		}
-		e.Steps, lines = append(e.Steps, step), append(lines, mark+step.Text)
+	var steps []fleet.Step
+	for _, s := range i.Todo {
+		steps = append(steps, fleet.Step{Text: s.Text, Status: map[bool]string{true: "completed", false: "pending"}[s.Done]})
 	}
-	e.Text = strings.Join(lines, "\n")
-	h.say(e)
+	h.say(keeper.Plan(steps))
 }

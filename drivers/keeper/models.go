@@ -100,9 +100,7 @@ func (s *spending) more(e *fleet.Event) (counts bool) {
 	if s.seenSplit.Input+s.seenSplit.Output > split.Input+split.Output {
 		split = s.seenSplit
 	}
-	e.Split = fleet.Split{
-		Input: max(0, split.Input-s.toldSplit.Input), Output: max(0, split.Output-s.toldSplit.Output), Cached: max(0, split.Cached-s.toldSplit.Cached),
-	}
+	e.Split = split.Beyond(s.toldSplit)
 	s.toldSplit = s.toldSplit.Plus(e.Split)
 	e.Tokens, s.told, e.Model = sum-s.told, sum, nil
 	return e.Tokens > 0 || e.CostUSD != 0 || e.Split != (fleet.Split{}) || e.Context.Used > 0
