@@ -239,31 +239,23 @@ func (s *session) serveTerminal(r *jsonrpc.Request) {
 			r.Reply(term.exit())
 			return
 		}
-		term.kill() // kill, release
+		_ = term.kill() // kill, release
 		r.Reply(struct{}{})
 	}()
 }
 
-func (term *terminal) kill() {
-	_ = term.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
+func (term *terminal) kill() error {
+	err := term.proc.Stop(cell.Grace{Interrupt: -1, Terminate: afterGrace})
 	<-term.done
+	return err
 }
 
 // endOf kills the commands of one turn.
 func (ts *terminals) endOf(t *turn) {
 	ts.mu.Lock()
-	var list []*terminal
-	for _, term := range ts.open {
-		if term.turn == t {
-			list = append(list, term)
-		}
-	}
+	list := slices.Collect(maps.Values(ts.open))
 	ts.mu.Unlock()
-	var all sync.WaitGroup
-	for _, term := range list {
-		all.Go(term.kill)
-	}
-	all.Wait()
+	_ = core.Each(core.Where(list, func(term *terminal) bool { return term.turn == t }), (*terminal).kill)
 }
 
 // each applies a change to every command that runs.
@@ -286,12 +278,8 @@ func (ts *terminals) each(ctx context.Context, act func(keeper.Process, context.
 func (ts *terminals) close() {
 	ts.mu.Lock()
 	ts.closed = true
-	list := ts.open
+	list := slices.Collect(maps.Values(ts.open))
 	ts.open = map[string]*terminal{}
 	ts.mu.Unlock()
-	var all sync.WaitGroup
-	for _, term := range list {
-		all.Go(term.kill)
-	}
-	all.Wait()
+	_ = core.Each(list, (*terminal).kill)
 }

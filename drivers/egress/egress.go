@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"swarmdeck/drivers/cell/ca"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/egress"
 )
 
@@ -93,9 +94,8 @@ type Proxy struct {
 	server   *http.Server
 	incoming *incoming
 
-	mu     sync.Mutex // guards what follows
-	counts map[runKey]int
-	total  int
+	entering sync.Mutex // held while somebody enters, and by Close
+	conns    core.Counts[runKey]
 }
 
 type runKey struct{ tenant, run string }
@@ -114,7 +114,7 @@ func New(opt Options) *Proxy {
 	if opt.Own == nil {
 		opt.Own = ownAddrs
 	}
-	p := &Proxy{opt: opt, counts: map[runKey]int{}, incoming: &incoming{conns: make(chan net.Conn), over: make(chan struct{})}, served: make(chan struct{})}
+	p := &Proxy{opt: opt, incoming: &incoming{conns: make(chan net.Conn), over: make(chan struct{})}, served: make(chan struct{})}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.server = p.newServer()
 	return p
@@ -133,9 +133,9 @@ func (p *Proxy) decider() Decider { return *p.decides.Load() }
 
 // Close ends all connections, and returns when the decider knows of all.
 func (p *Proxy) Close() error {
-	p.mu.Lock() // whoever entered is waited for, and nobody enters after
+	p.entering.Lock() // whoever entered is waited for, and nobody enters after
 	p.end()
-	p.mu.Unlock()
+	p.entering.Unlock()
 	err := p.server.Close()
 	p.incoming.shut()
 	<-p.served
@@ -151,7 +151,7 @@ func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin
 	if p.decides.Load() == nil || !p.enter(from) {
 		return // the client sees an end; there are too many to be polite to each
 	}
-	defer p.leave(from)
+	defer p.conns.Leave(runKey{from.Tenant, from.Run})
 	defer p.all.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -170,26 +170,13 @@ func (p *Proxy) Serve(ctx context.Context, conn net.Conn, kind Kind, from Origin
 }
 
 func (p *Proxy) enter(from Origin) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := runKey{from.Tenant, from.Run}
-	if p.life.Err() != nil || p.total >= maxAtOnce || p.counts[key] >= maxPerRun {
+	p.entering.Lock()
+	defer p.entering.Unlock()
+	if p.life.Err() != nil || !p.conns.Enter(runKey{from.Tenant, from.Run}, maxAtOnce, maxPerRun) {
 		return false
 	}
-	p.total++
-	p.counts[key]++
 	p.all.Add(1)
 	return true
-}
-
-func (p *Proxy) leave(from Origin) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := runKey{from.Tenant, from.Run}
-	p.total--
-	if p.counts[key]--; p.counts[key] == 0 {
-		delete(p.counts, key)
-	}
 }
 
 // noRoute is what a client that is refused gets to read.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -96,22 +97,10 @@ func (c *Client) listener() Listener {
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	links := c.links
+	links := slices.Collect(maps.Values(c.links))
 	c.links = map[string]*link{}
 	c.mu.Unlock()
-	errs := make([]error, 0, len(links))
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, l := range links {
-		all.Go(func() {
-			err := l.close()
-			mu.Lock()
-			errs = append(errs, err)
-			mu.Unlock()
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return core.Each(links, (*link).close)
 }
 
 // server is a server of a tenant, as its record says now.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"sync"
 	"time"
 )
@@ -27,6 +28,17 @@ func Side(things ...func()) (all <-chan struct{}) {
 		close(done)
 	}()
 	return done
+}
+
+// Each does something with all of a list side by side, and joins what failed.
+func Each[T any](list []T, do func(T) error) error {
+	errs := make([]error, len(list))
+	var all sync.WaitGroup
+	for i, one := range list {
+		all.Go(func() { errs[i] = do(one) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // Within waits for something to be done, at most for a time, and says whether it is.

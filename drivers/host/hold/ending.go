@@ -1,13 +1,12 @@
 package hold
 
 import (
-	"errors"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/yamux"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
 )
 
 // stop has the keeper end.
@@ -44,19 +43,15 @@ func (k *holder) endAll(lease bool, which func(*run) bool) error {
 		}
 	}
 	k.mu.Unlock()
-	errs := make([]error, len(list))
-	var all sync.WaitGroup
-	for i, r := range list {
-		all.Go(func() {
-			if errs[i] = r.drop(lease); errs[i] == nil {
-				k.mu.Lock()
-				defer k.mu.Unlock()
-				delete(k.runs, r.id)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return core.Each(list, func(r *run) error {
+		err := r.drop(lease)
+		if err == nil {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			delete(k.runs, r.id)
+		}
+		return err
+	})
 }
 
 // ended ends everything, says so and has the keeper end. It is asked for over the link,

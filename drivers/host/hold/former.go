@@ -3,10 +3,10 @@ package hold
 import (
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/secret"
 )
 
@@ -31,21 +31,18 @@ func (k *holder) succeed(lost time.Duration) {
 	k.mu.Lock()
 	list := slices.Collect(maps.Values(k.runs))
 	k.mu.Unlock()
-	var all sync.WaitGroup
-	for _, r := range list {
-		all.Go(func() {
-			<-r.begun
-			if r.keep == nil || r.proc == nil {
-				return
-			}
-			itself := r.proc.Ended()
-			if r.end(false) != nil { // who forgets it says why
-				return
-			}
+	_ = core.Each(list, func(r *run) error { // who forgets it says why
+		<-r.begun
+		if r.keep == nil || r.proc == nil {
+			return nil
+		}
+		itself := r.proc.Ended()
+		err := r.end(false)
+		if err == nil {
 			k.keep(r.left(itself, lost))
-		})
-	}
-	all.Wait()
+		}
+		return err
+	})
 }
 
 func (k *holder) keep(f *former) {

@@ -42,7 +42,7 @@ type holder struct {
 	end     chan struct{} // closed when it is to end
 	over    chan struct{} // closed when nothing is left of it
 	once    sync.Once
-	ways    ways
+	ways    core.Counts[string] // connections that go out, by run
 
 	order sync.Mutex // one engine's word about all is carried out at a time; before mu
 

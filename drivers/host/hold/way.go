@@ -12,37 +12,6 @@ import (
 	"swarmdeck/drivers/host/wire"
 )
 
-// ways counts the connections that go out. The zero value is ready.
-type ways struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int // by run
-}
-
-// enter takes a place for one of a run's; false is that there is none.
-func (w *ways) enter(run string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.of == nil {
-		w.of = map[string]int{}
-	}
-	if w.all >= wire.MaxWays/2 || w.of[run] >= wire.MaxWaysOfRun {
-		return false
-	}
-	w.all++
-	w.of[run]++
-	return true
-}
-
-func (w *ways) leave(run string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all--
-	if w.of[run]--; w.of[run] == 0 {
-		delete(w.of, run)
-	}
-}
-
 // runName names a run's cell, and runOf is the run again.
 func runName(agent, run string) string { return "agent:" + agent + ":" + run }
 
@@ -66,10 +35,10 @@ func (k *holder) carry(c cell.Conn) {
 	k.mu.Lock()
 	session := k.link
 	k.mu.Unlock()
-	if session == nil || !k.ways.enter(run) {
+	if session == nil || !k.ways.Enter(run, wire.MaxWays/2, wire.MaxWaysOfRun) {
 		return
 	}
-	defer k.ways.leave(run)
+	defer k.ways.Leave(run)
 	s, err := session.OpenStream()
 	if err != nil {
 		return
