@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/user"
@@ -63,10 +64,7 @@ type settings struct {
 
 // patience is how long it may take to start.
 func (s settings) patience(usual time.Duration) time.Duration {
-	if s.StartTimeout == 0 {
-		return usual
-	}
-	return time.Duration(s.StartTimeout) * time.Second
+	return cmp.Or(time.Duration(s.StartTimeout)*time.Second, usual)
 }
 
 // sleep is how long it may do nothing: 0 as is usual, negative for ever.

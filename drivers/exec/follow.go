@@ -101,11 +101,9 @@ func (a *agent) exited(t *turn, s *session) (out task.Outcome, again bool) {
 		Stdout string `json:"stdout"`
 	}{exit.Code, tail})
 	message := unfinished(exit, t.warning)
+	out, died := keeper.Died(exit, message)
 	switch {
-	case exit.Limited():
-		out = keeper.Failure("limit_exceeded", message, false)
-	case exit.Signal != 0:
-		out = keeper.Failure("agent_killed", message, true)
+	case died:
 	case t.reused:
 		// It knows how to give a result, so its exit is none, whatever the status.
 		out = keeper.Failure("agent_exit", message, true)

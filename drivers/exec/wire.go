@@ -137,12 +137,10 @@ func (h *hearing) outcome(exit cell.Exit, warning string) task.Outcome {
 		return task.Outcome{Status: task.Succeeded, Text: h.final, Output: core.MustEncode(map[string]string{"text": h.final})}
 	}
 	reason := unfinished(exit, cmp.Or(h.complaint, warning))
-	switch {
-	case exit.Limited():
-		return keeper.Failure("limit_exceeded", reason, false)
-	case exit.Signal != 0:
-		return keeper.Failure("agent_killed", reason, true)
-	case exit.Code == 0 && h.complaint == "":
+	if out, died := keeper.Died(exit, reason); died {
+		return out
+	}
+	if exit.Code == 0 && h.complaint == "" {
 		return keeper.Failure("agent_protocol", reason+"; its wire is read as `"+h.command+"` prints it", false)
 	}
 	return failedFor("agent_exit", h.hint, reason)

@@ -3,6 +3,7 @@ package keeper
 import (
 	"fmt"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -76,4 +77,16 @@ func Understood(asked fleet.Event, ans fleet.ToolAnswer, err error) fleet.ToolAn
 		return fleet.ToolAnswer{Decision: "deny", Reason: "no decision"}
 	}
 	return ans
+}
+
+// Died is the outcome of a prompt whose process ended so, in these words; one that ended
+// well has none.
+func Died(exit cell.Exit, message string) (out task.Outcome, failed bool) {
+	switch {
+	case exit.Limited():
+		return Failure("limit_exceeded", message, false), true
+	case exit.Signal != 0:
+		return Failure("agent_killed", message, true), true
+	}
+	return out, false
 }

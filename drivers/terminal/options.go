@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -54,30 +55,12 @@ func readOptions(options core.Raw) (o agentOptions, err error) {
 	return o, o.Options.Check()
 }
 
-func (o *agentOptions) cols() int {
-	if o.Cols == 0 {
-		return 120
-	}
-	return o.Cols
-}
+func (o *agentOptions) cols() int { return cmp.Or(o.Cols, 120) }
 
-func (o *agentOptions) rows() int {
-	if o.Rows == 0 {
-		return 40
-	}
-	return o.Rows
-}
+func (o *agentOptions) rows() int { return cmp.Or(o.Rows, 40) }
 
 func (o *agentOptions) quiet() time.Duration {
-	if o.QuietMS == 0 {
-		return 1500 * time.Millisecond
-	}
-	return time.Duration(o.QuietMS) * time.Millisecond
+	return time.Duration(cmp.Or(o.QuietMS, 1500)) * time.Millisecond
 }
 
-func (o *agentOptions) interrupt() []byte {
-	if o.Interrupt == "" {
-		return []byte{3}
-	}
-	return []byte(o.Interrupt)
-}
+func (o *agentOptions) interrupt() []byte { return []byte(cmp.Or(o.Interrupt, "\x03")) }

@@ -218,12 +218,9 @@ func (a *agent) finished(t *turn, s *session, err error) task.Outcome {
 	case <-s.Over:
 		result["rc"] = s.Exit.Code
 		message := "the program " + s.Exit.Describe()
-		switch {
-		case s.Exit.Limited():
-			out = keeper.Failure("limit_exceeded", message, false)
-		case s.Exit.Signal != 0:
-			out = keeper.Failure("agent_killed", message, true)
-		case s.Exit.Code != 0:
+		if how, died := keeper.Died(s.Exit, message); died {
+			out = how
+		} else if s.Exit.Code != 0 {
 			out = keeper.Failure("agent_exit", message, false)
 		}
 	default:
