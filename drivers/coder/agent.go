@@ -324,32 +324,30 @@ func (a *agent) Close() error {
 	return nil
 }
 
+// now is the turn under way, nil for none.
+func (a *agent) now() *turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.turn
+}
+
 // endTurn ends a prompt and waits until it has let go.
 func (a *agent) endTurn(why keeper.Ending) {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
+	if t := a.now(); t != nil {
 		t.End(why, why.String())
 		<-t.Gone
 	}
 }
 
 func (a *agent) Leave() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
+	if t := a.now(); t != nil {
 		t.leave()
 		<-t.Gone
 	}
 }
 
 func (a *agent) Interrupt() {
-	a.mu.Lock()
-	t := a.turn
-	a.mu.Unlock()
-	if t != nil {
+	if t := a.now(); t != nil {
 		t.End(keeper.ByCancel, keeper.ByCancel.String())
 	}
 }

@@ -93,16 +93,7 @@ func (a *agent) listenIn(ctx context.Context) error {
 	}
 	e := a.earFor(build, list)
 	news, ended := make(chan update, 64), make(chan error, 1)
-	helpers.Go(func() {
-		late := time.AfterFunc(a.within(openLimit), stop)
-		defer late.Stop()
-		ended <- b.follow(ctx, ws, func() { late.Stop() }, func(u update) {
-			select {
-			case news <- u:
-			case <-ctx.Done():
-			}
-		})
-	})
+	helpers.Go(func() { ended <- a.stream(ctx, b, ws, news, func() {}) })
 	defer e.pause()
 	var still, ask <-chan time.Time
 	for {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/coder/v2/codersdk"
+
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 )
@@ -35,19 +37,9 @@ type feed struct {
 
 // listen keeps one stream open until it ends; the loop says when to try again.
 func (t *turn) listen(ctx context.Context, f *feed) {
-	stream, drop := context.WithCancel(ctx)
-	defer drop()
-	late := time.AfterFunc(t.a.within(openLimit), drop)
-	defer late.Stop()
-	err := t.b.follow(stream, t.ws, func() {
-		late.Stop()
+	err := t.a.stream(ctx, t.b, t.ws, f.news, func() {
 		select {
 		case f.open <- struct{}{}:
-		case <-ctx.Done():
-		}
-	}, func(u update) {
-		select {
-		case f.news <- u:
 		case <-ctx.Done():
 		}
 	})
@@ -55,6 +47,24 @@ func (t *turn) listen(ctx context.Context, f *feed) {
 	case f.down <- err:
 	case <-ctx.Done():
 	}
+}
+
+// stream hands on what an agent says, after all that it has said, until the stream or ctx
+// ends; one that does not open in time ends too. opened is called once it is open.
+func (a *agent) stream(ctx context.Context, b backend, ws *codersdk.Workspace, news chan<- update, opened func()) error {
+	ctx, drop := context.WithCancel(ctx)
+	defer drop()
+	late := time.AfterFunc(a.within(openLimit), drop)
+	defer late.Stop()
+	return b.follow(ctx, ws, func() {
+		late.Stop()
+		opened()
+	}, func(u update) {
+		select {
+		case news <- u:
+		case <-ctx.Done():
+		}
+	})
 }
 
 // within is a limit, or the patience with a deployment if that is shorter.
