@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -148,12 +149,19 @@ func (a *answer) fail(code, message string) {
 	a.fault, a.message, a.done = core.ClipTo(code, 100), message, true
 }
 
+// refused takes an answer whose member error says that it is one.
+func (a *answer) refused(member core.Raw, data []byte) bool {
+	if len(member) == 0 || member.Kind() == 'n' {
+		return false
+	}
+	a.fail("model_error", errorText(data, "the model's API told of an error"))
+	return true
+}
+
 // count takes a figure of tokens; one that can't be is left out.
 func (a *answer) count(t dag.Usage) {
-	for _, n := range []int64{t.PromptTokens, t.CompletionTokens, t.TotalTokens, t.CachedTokens} {
-		if n < 0 || n > maxCount {
-			return
-		}
+	if all := []int64{t.PromptTokens, t.CompletionTokens, t.TotalTokens, t.CachedTokens}; slices.Min(all) < 0 || slices.Max(all) > maxCount {
+		return
 	}
 	if t.TotalTokens == 0 {
 		t.TotalTokens = t.PromptTokens + t.CompletionTokens

@@ -85,8 +85,7 @@ func chatWhole(a *answer, data []byte) {
 	if core.DecodeStored(data, &in) != nil {
 		return
 	}
-	if len(in.Error) > 0 && in.Error.Kind() != 'n' {
-		a.fail("model_error", errorText(data, "the model's API told of an error"))
+	if a.refused(in.Error, data) {
 		return
 	}
 	for _, c := range in.Choices {

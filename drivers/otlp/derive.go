@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"swarmdeck/engine"
@@ -27,8 +26,6 @@ type deriver struct {
 	spans   []*tracepb.Span
 	lives   map[string]*life
 }
-
-func attrsOf(attrs ...*commonpb.KeyValue) []*commonpb.KeyValue { return attrs }
 
 // wanted picks the events that end something.
 func wanted(kind []byte) bool {

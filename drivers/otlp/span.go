@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"encoding/hex"
+	"slices"
 	"time"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
@@ -31,19 +32,13 @@ func span(trace, id, parent, name string, start, end time.Time, attrs ...*common
 	if len(p) == 8 {
 		s.ParentSpanId = p
 	}
-	s.Attributes = kept(attrs)
+	s.Attributes = kept(attrs...)
 	return s
 }
 
 // kept leaves out what has no value.
-func kept(attrs []*commonpb.KeyValue) []*commonpb.KeyValue {
-	some := attrs[:0]
-	for _, a := range attrs {
-		if a != nil {
-			some = append(some, a)
-		}
-	}
-	return some
+func kept(attrs ...*commonpb.KeyValue) []*commonpb.KeyValue {
+	return slices.DeleteFunc(attrs, func(a *commonpb.KeyValue) bool { return a == nil })
 }
 
 // failed marks a span as an error of a kind: a code, never a message.
@@ -100,5 +95,5 @@ func flag(name string, value bool) *commonpb.KeyValue {
 
 // happened is something at one moment of a span.
 func happened(at time.Time, name string, attrs ...*commonpb.KeyValue) *tracepb.Span_Event {
-	return &tracepb.Span_Event{TimeUnixNano: uint64(at.UnixNano()), Name: name, Attributes: kept(attrs)} //nolint:gosec // times of this age
+	return &tracepb.Span_Event{TimeUnixNano: uint64(at.UnixNano()), Name: name, Attributes: kept(attrs...)} //nolint:gosec // times of this age
 }

@@ -165,7 +165,7 @@ func (d *deriver) ended(ctx context.Context, id string) error {
 	}
 	if s != nil && t.RetryOf != "" { // the one before has the same trace
 		if before := span(t.TraceID, task.Span(d.tenant, t.RetryOf), "", "", t.CreatedAt, t.CreatedAt); before != nil {
-			s.Links = append(s.Links, &tracepb.Span_Link{TraceId: before.TraceId, SpanId: before.SpanId, Attributes: kept(attrsOf(text("swarmdeck.link", "retry_of")))})
+			s.Links = append(s.Links, &tracepb.Span_Link{TraceId: before.TraceId, SpanId: before.SpanId, Attributes: kept(text("swarmdeck.link", "retry_of"))})
 		}
 	}
 	failedTask(s, t.Status, t.ErrorCode)
@@ -214,7 +214,7 @@ func (d *deriver) describe(ctx context.Context, t *task.Task, s *tracepb.Span, l
 			Argv []string `json:"argv"`
 		}
 		if core.DecodeStored(t.Input, &in) == nil && len(in.Argv) > 0 {
-			s.Attributes = append(s.Attributes, kept(attrsOf(text("process.executable.name", filepath.Base(in.Argv[0]))))...)
+			s.Attributes = append(s.Attributes, kept(text("process.executable.name", filepath.Base(in.Argv[0])))...)
 		}
 		var out struct {
 			RC *int64 `json:"rc"`
@@ -231,7 +231,7 @@ func (d *deriver) describe(ctx context.Context, t *task.Task, s *tracepb.Span, l
 			return
 		}
 		s.Kind = tracepb.Span_SPAN_KIND_CLIENT
-		s.Attributes = append(s.Attributes, kept(attrsOf(text("mcp.method.name", "tools/call"), text("gen_ai.operation.name", "execute_tool"),
-			text("gen_ai.tool.name", in.Tool), text("swarmdeck.mcp.server", in.Server)))...)
+		s.Attributes = append(s.Attributes, kept(text("mcp.method.name", "tools/call"), text("gen_ai.operation.name", "execute_tool"),
+			text("gen_ai.tool.name", in.Tool), text("swarmdeck.mcp.server", in.Server))...)
 	}
 }

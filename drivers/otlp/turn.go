@@ -106,10 +106,10 @@ func (c *calls) take(e dag.Event) {
 			if b.Usage != nil {
 				u = *b.Usage
 			}
-			s.Attributes = append(s.Attributes, kept(attrsOf(
+			s.Attributes = append(s.Attributes, kept(
 				texts("gen_ai.response.finish_reasons", b.FinishReason), count("gen_ai.usage.input_tokens", u.PromptTokens),
 				count("gen_ai.usage.output_tokens", u.CompletionTokens), count("gen_ai.usage.cache_read.input_tokens", u.CachedTokens),
-				c.d.messages("gen_ai.output.messages", &e, b.FinishReason)))...)
+				c.d.messages("gen_ai.output.messages", &e, b.FinishReason))...)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (c *calls) tool(asked dag.Event, end dag.Time, code string, more ...*common
 		text("gen_ai.agent.name", c.run.AgentID), text("gen_ai.conversation.id", c.run.RunID), text("swarmdeck.tool.server", b.Server),
 		text("swarmdeck.task.id", c.run.TaskID), c.d.json("gen_ai.tool.call.arguments", within(b.Args)))
 	if s != nil {
-		s.Attributes = append(s.Attributes, kept(more)...)
+		s.Attributes = append(s.Attributes, kept(more...)...)
 	}
 	failed(s, code)
 	c.d.add(s)
