@@ -67,12 +67,12 @@ type Pool struct {
 	opt    Options
 	engine string // of this start
 	until  atomic.Int64
+	named  core.Counts[named] // runs that are not over with their connections
 
 	digest func() (program, error)
 
 	mu     sync.Mutex
 	links  map[place]*link
-	named  map[named]int
 	follow map[place][]*func(error) // copied before it is changed
 }
 
@@ -91,7 +91,7 @@ func New(opt Options) *Pool {
 	if opt.Grace <= 0 {
 		opt.Grace = 10 * time.Second
 	}
-	p := &Pool{opt: opt, engine: rand.Text(), links: map[place]*link{}, named: map[named]int{}, follow: map[place][]*func(error){}}
+	p := &Pool{opt: opt, engine: rand.Text(), links: map[place]*link{}, follow: map[place][]*func(error){}}
 	p.digest = sync.OnceValues(func() (program, error) { return measure(opt.Program) })
 	return p
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -153,28 +154,18 @@ func (p *Process) closeWays() (none bool) {
 	return len(p.ways) == 0
 }
 
-// named counts the runs of an agent's name that are not over with their connections.
+// named names the runs of one agent.
 type named struct{ tenant, run string }
 
 // came is told of a run that begins.
 func (p *Pool) came(r *Process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.named[named{r.whose.Tenant, r.run}]++
+	p.named.Enter(named{r.whose.Tenant, r.run}, math.MaxInt, math.MaxInt)
 }
 
 // gone is told once of a run that is over with its connections, and tells of the last
 // of its name.
 func (p *Pool) gone(r *Process) {
-	key := named{r.whose.Tenant, r.run}
-	p.mu.Lock()
-	p.named[key]--
-	last := p.named[key] == 0
-	if last {
-		delete(p.named, key)
-	}
-	p.mu.Unlock()
-	if last && p.opt.Over != nil {
+	if last := p.named.Leave(named{r.whose.Tenant, r.run}); last && p.opt.Over != nil {
 		p.opt.Over(r.whose, r.run)
 	}
 }
