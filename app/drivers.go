@@ -116,13 +116,12 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 	builtins.Commands = commands
 	models := modelproxy.New()
 	h.closers = append(h.closers, models.Close)
-	local := keeper.Local{Dir: dir, Pins: pins, Own: own, Models: models, Secrets: secrets}
+	local := keeper.Local{Cells: sup, Dir: dir, State: at + "/homes", Pins: pins, Own: own, Models: models, Secrets: secrets}
 	hosts := host.New(host.Options{Cells: sup, Epoch: epochs(opt.Store), Leased: cells.Leased, Agents: h.onHost, Kept: h.leftThere, Way: h.carryFar, Over: h.over, Held: h.held, Files: cells.Files})
 	opt.Hosts, local.Hosts = hosts, hosts
 	if cells.Leased {
 		h.lease.bind(sup, hosts)
 	}
-	local.State = at + "/homes"
 	runtime, err := exec.NewRuntime(sup, local)
 	if err != nil {
 		return err
@@ -139,7 +138,7 @@ func (h *instance) drivers(need command.Need, opt *engine.Options, post *builtin
 		return fmt.Errorf("find this program: %w", err)
 	}
 	h.gateway = mcp.NewGateway(self, mcp.Options{Dir: dir})
-	local.Cells, local.State = sup, at+"/terminals"
+	local.State = at + "/terminals"
 	screens := terminal.NewRuntime(local)
 	local.State = at + "/agents"
 	protocol, err := acp.NewRuntime(sup, acp.Options{Local: local, Servers: h.servers, Read: []string{self}, Ports: h.gateway.Ports})

@@ -232,14 +232,10 @@ func (a *agent) send(t *turn, pe *peer, s *session) (*jsonrpc.Call, error) {
 // protocol offers to fork a session at its end, and to load it whole; neither
 // is the state at an event, so that it is told as text.
 func (s *session) past(t *turn) (string, error) {
-	if t.Prompt.Past == nil || s.told.Load() {
+	if s.told.Load() {
 		return "", nil
 	}
-	text, err := t.Prompt.Past.Text(t.Asking)
-	if err != nil {
-		return "", fmt.Errorf("read what the fork goes on from: %w", err)
-	}
-	return text, nil
+	return t.Past()
 }
 
 // mask hides what its process was given.

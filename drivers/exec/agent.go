@@ -50,11 +50,9 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	}
 	defer a.release(t)
 	t.Helper.Go(func() { t.Beat(nil) })
-	if p.Past != nil {
-		var err error
-		if t.past, err = p.Past.Text(t.Asking); err != nil {
-			return t.refused(fmt.Errorf("read what the fork goes on from: %w", err)), nil
-		}
+	var err error
+	if t.past, err = t.Past(); err != nil {
+		return t.refused(err), nil
 	}
 	if a.fresh {
 		a.Mu.Lock()

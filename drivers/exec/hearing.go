@@ -223,7 +223,7 @@ func (h *hearing) spend(sum fleet.Split, cost float64) {
 	if all := []int64{sum.Input, sum.Output, sum.Cached, h.context.Used, h.context.Size}; slices.Min(all) < 0 || slices.Max(all) > mostTokens {
 		return
 	}
-	more := sum.Beyond(h.told)
+	more := keeper.Beyond(sum, h.told)
 	h.told = h.told.Plus(more)
 	if e := (fleet.Event{Type: "usage", Tokens: more.Input + more.Output, CostUSD: max(0, cost), Split: more, Context: h.context}); e.Tokens > 0 || e.CostUSD > 0 || more.Cached > 0 {
 		h.say(e)

@@ -67,7 +67,7 @@ func readCodex(h *hearing, raw core.Raw) bool {
 		u := fleet.Split{Input: e.Usage.Input, Output: e.Usage.Output, Cached: e.Usage.Cached}
 		turn := u
 		if b := h.talk.Spent; u.Input >= b.Input && u.Output >= b.Output && u.Cached >= b.Cached { // else it began anew
-			turn = u.Beyond(b)
+			turn = keeper.Beyond(u, b)
 		}
 		h.spend(turn, 0)
 		h.talk.Spent = u

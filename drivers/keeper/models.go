@@ -100,10 +100,15 @@ func (s *spending) more(e *fleet.Event) (counts bool) {
 	if s.seenSplit.Input+s.seenSplit.Output > split.Input+split.Output {
 		split = s.seenSplit
 	}
-	e.Split = split.Beyond(s.toldSplit)
+	e.Split = Beyond(split, s.toldSplit)
 	s.toldSplit = s.toldSplit.Plus(e.Split)
 	e.Tokens, s.told, e.Model = sum-s.told, sum, nil
 	return e.Tokens > 0 || e.CostUSD != 0 || e.Split != (fleet.Split{}) || e.Context.Used > 0
+}
+
+// Beyond is what there is of some tokens beyond others, and nothing less.
+func Beyond(s, o fleet.Split) fleet.Split {
+	return fleet.Split{Input: max(0, s.Input-o.Input), Output: max(0, s.Output-o.Output), Cached: max(0, s.Cached-o.Cached)}
 }
 
 // Seen is, inside Speak, how many tokens were seen to pass.

@@ -178,6 +178,18 @@ func (t *Turn) Ask(e fleet.Event, answer func(fleet.ToolAnswer)) {
 	})
 }
 
+// Past is what a fork goes on from, "" for none.
+func (t *Turn) Past() (string, error) {
+	if t.Prompt.Past == nil {
+		return "", nil
+	}
+	text, err := t.Prompt.Past.Text(t.Asking)
+	if err != nil {
+		return "", fmt.Errorf("read what the fork goes on from: %w", err)
+	}
+	return text, nil
+}
+
 // passTail passes on the end of a log that was cut.
 func (t *Turn) passTail() {
 	last, gone := t.log.Tail.Take()

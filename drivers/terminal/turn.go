@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"swarmdeck/drivers/cell"
@@ -54,11 +53,11 @@ func (a *agent) Prompt(ctx context.Context, p fleet.Prompt) (task.Outcome, error
 	if p.URI != "" {
 		message += "\n" + p.URI
 	}
-	if p.Past != nil {
-		past, err := p.Past.Text(t.Asking)
-		if err != nil {
-			return t.refused(fmt.Errorf("read what the fork goes on from: %w", err)), nil
-		}
+	past, err := t.Past()
+	if err != nil {
+		return t.refused(err), nil
+	}
+	if past != "" {
 		message = past + "\n\n" + message
 	}
 	s, err := a.begin(t)

@@ -241,11 +241,6 @@ func (s Split) Plus(o Split) Split {
 	return Split{s.Input + o.Input, s.Output + o.Output, s.Cached + o.Cached}
 }
 
-// Beyond is what there is of it beyond another, and nothing less.
-func (s Split) Beyond(o Split) Split {
-	return Split{max(0, s.Input-o.Input), max(0, s.Output-o.Output), max(0, s.Cached-o.Cached)}
-}
-
 // Context is how full the context of an agent's conversation is, in tokens.
 type Context struct {
 	Used int64 `json:"used,omitzero"`
