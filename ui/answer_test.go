@@ -48,7 +48,7 @@ func TestKeysAreDeadAfterACardIsDrawn(t *testing.T) {
 	r.wait(deadTime - time.Millisecond)
 	r.press("x")
 	r.ranNothing()
-	expect.Must(t, !r.m.over.open(), "a dead key opened a prompt")
+	expect.Must(t, !r.m.over.Open(), "a dead key opened a prompt")
 }
 
 func TestAHeldKeyAnswersOnce(t *testing.T) {
@@ -235,7 +235,7 @@ func TestHighRiskIsArmedOnlyAfterTheEndOfItsArguments(t *testing.T) {
 	r.keys("a")
 	r.ranNothing()
 	r.has("scroll to the end")
-	expect.Must(t, !r.m.over.open(), "an unarmed approval asked for its reason")
+	expect.Must(t, !r.m.over.Open(), "an unarmed approval asked for its reason")
 	r.keys("G", "a")
 	r.typeText("the build is stale")
 	r.keys("enter")

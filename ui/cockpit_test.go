@@ -127,9 +127,7 @@ func TestToastsGoAfterFourSeconds(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys("y")
 	r.has("sent to terminal clipboard: changes")
-	if r.m.Copied() != "changes" {
-		t.Fatalf("copied %q", r.m.Copied())
-	}
+	expect.Is(t, r.m.copied, "changes", "copied")
 	r.wait(6 * time.Second)
 	r.lacks("clipboard")
 }
@@ -251,7 +249,7 @@ func TestQIsBackAndNeverLeaves(t *testing.T) {
 func TestTenantsAreSwitchedWhole(t *testing.T) {
 	r := newRig(t, 80, 24)
 	r.keys("T", "j", "enter")
-	expect.Must(t, r.m.Tenant() == "t_other", "tenant is %s", r.m.Tenant())
+	expect.Must(t, r.m.tenant == "t_other", "tenant is %s", r.m.tenant)
 	r.has("no agents yet")
 	r.lacks("need you")
 	r.keys("T", "g", "enter")

@@ -113,8 +113,7 @@ func TestALineOfADiffIsWhatIsSelected(t *testing.T) {
 	it := p.Selected(r.m.env())
 	expect.True(t, it.Part == "cmd/main.go:2" && it.ID == "x", "selected is %+v", it)
 	r.keys("j", "v", "j")
-	got, ok := p.Range()
-	expect.True(t, ok && got.String() == "cmd/main.go:3", "%v %v", got, ok)
+	expect.Is(t, p.Selected(r.m.env()).Part, "cmd/main.go:3", "marked")
 }
 
 func TestADiffThatCantBeReadSaysSo(t *testing.T) {

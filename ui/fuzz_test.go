@@ -101,7 +101,7 @@ func (f *mischief) mouse() {
 	case 1:
 		f.send(tea.MouseMotionMsg{X: x, Y: y, Button: button})
 	default:
-		if s := f.m.spotAt(x, y); s != nil && f.m.over.Len() == 0 && button == tea.MouseLeft {
+		if s := f.m.spotAt(x, y); s != nil && !f.m.over.Open() && button == tea.MouseLeft {
 			f.key = s.keys[0]
 			f.armed = f.mayAnswer()
 		}

@@ -91,7 +91,7 @@ func (an *answers) watchCard() tea.Cmd {
 	s := cardStamp{}
 	if a := an.card.Approval(); a != nil && an.place.visible(gate.CardName) {
 		s = cardStamp{
-			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: an.over.open(), w: an.w, h: an.h,
+			visible: true, id: a.ApprovalID, digest: a.Digest, status: a.Status, covered: an.over.Open(), w: an.w, h: an.h,
 		}
 		if len(an.place.open) == 0 { // the card follows the cursor of a list
 			s.row = an.list.Position()
@@ -110,7 +110,7 @@ func (an *answers) watchCard() tea.Cmd {
 // because the one that was there has gone.
 func (an *answers) watchCursor() {
 	p, g := an.focused(), &an.guard
-	if p == nil || an.over.open() {
+	if p == nil || an.over.Open() {
 		return
 	}
 	it := p.Selected(an.env())

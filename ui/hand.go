@@ -11,7 +11,7 @@ import (
 // hand is the focused pane while it takes keys as they are; nil when none does.
 // What stands over it comes first.
 func (d *dialog) hand() pane.Hand {
-	if d.over.open() || d.small() {
+	if d.over.Open() || d.small() {
 		return nil
 	}
 	h, ok := d.focused().(pane.Hand)

@@ -54,7 +54,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 	if m.small() {
 		return nil
 	}
-	if m.over.open() {
+	if m.over.Open() {
 		return m.overlayKey(k, repeat)
 	}
 	if len(m.keys.Pending()) > 0 && gap > sequenceGap {

@@ -222,7 +222,7 @@ func (m *Model) sync() tea.Cmd {
 	}
 	cmds = append(cmds, m.follow())
 	m.visited.note(&m.place)
-	if m.place.visible(gate.CardName) && !m.over.open() {
+	if m.place.visible(gate.CardName) && !m.over.Open() {
 		cmds = append(cmds, m.track(m.card.Drawn(m.env())))
 	}
 	m.watchCursor()

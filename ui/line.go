@@ -251,7 +251,7 @@ func (r *runner) ran(did ranMsg) tea.Cmd {
 		return r.say(failed > 0, path, text)
 	}
 	line, o := core.Join(did.job.lines[0]), did.outs[0]
-	gone := r.presses != did.job.keys || r.over.open() // the operator has gone on
+	gone := r.presses != did.job.keys || r.over.Open() // the operator has gone on
 	switch {
 	case o.code != 0 && did.job.refused != nil && !gone:
 		r.keep(true, line, reason(o))

@@ -294,12 +294,6 @@ func (m *Model) Quiet() bool {
 	return snap == nil || snap.Revision == m.snap.Revision && snap.LogRev == m.snap.LogRev
 }
 
-// Copied is the text last sent to the terminal's clipboard.
-func (m *Model) Copied() string { return m.copied }
-
-// Tenant is the tenant that is shown.
-func (sh *shared) Tenant() string { return sh.tenant }
-
 // working says how much would be interrupted by closing the engine.
 func (sh *shared) working() int {
 	return max(sh.counts.Waiting+sh.counts.Working, int(sh.snap.Counts.ByStatus[task.Running]))

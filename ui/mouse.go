@@ -33,7 +33,7 @@ const (
 func (d *dialog) pointed() bool {
 	for _, pl := range d.place.shown {
 		if _, is := pl.pane.(pane.Pointed); is {
-			return !d.over.open() && !d.small()
+			return !d.over.Open() && !d.small()
 		}
 	}
 	return false
@@ -57,13 +57,13 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	if m.small() {
 		return nil
 	}
-	if s := m.spotAt(at.X, at.Y); s != nil && !m.over.open() {
+	if s := m.spotAt(at.X, at.Y); s != nil && !m.over.Open() {
 		return m.clickKeys(s, msg)
 	}
 	if m.rec != nil {
 		m.rec.mouse(msg, m.now)
 	}
-	if m.over.open() {
+	if m.over.Open() {
 		if w, is := msg.(tea.MouseWheelMsg); is {
 			return m.overlayKey(tea.KeyPressMsg{Code: map[tea.MouseButton]rune{tea.MouseWheelUp: tea.KeyUp, tea.MouseWheelDown: tea.KeyDown}[w.Button]}, false)
 		}

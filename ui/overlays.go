@@ -16,16 +16,11 @@ import (
 // dialog is what stands over the panes, and what is said to the operator.
 type dialog struct {
 	*places
-	over    overlays
+	over    overlay.Stack // has the keys
 	toasts  overlay.Toasts
 	copied  string            // what the clipboard was sent last
 	filters map[string]string // the last of each pane
 }
-
-// overlays is what stands over the panes and has the keys.
-type overlays struct{ overlay.Stack }
-
-func (o *overlays) open() bool { return o.Len() > 0 }
 
 // overlayKey hands a key to the overlay on top. A y that may be a held key
 // confirms nothing.

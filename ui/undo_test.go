@@ -28,7 +28,7 @@ func TestWhatWasDoneLastIsTakenBackOnce(t *testing.T) {
 		r.typeText(line)
 		r.keys("enter")
 		r.keys("q", "1", "u")
-		if r.m.over.open() {
+		if r.m.over.Open() {
 			r.wait(deadTime)
 			r.keys("y")
 		}

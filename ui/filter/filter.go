@@ -22,8 +22,7 @@ import (
 
 // Filter is a compiled filter. The zero value and nil let every row pass.
 type Filter struct {
-	source string
-	words  []word
+	words []word
 }
 
 type word struct {
@@ -37,7 +36,7 @@ type word struct {
 // no meaning is text. A lone sign or an unfinished col: says nothing yet and
 // lets everything pass, so a filter can be applied while it is typed.
 func Parse(text string, columns []string) *Filter {
-	f := &Filter{source: strings.TrimSpace(text)}
+	f := &Filter{}
 	for _, raw := range split(text) {
 		w := word{col: -1}
 		if rest, ok := strings.CutPrefix(raw.text, "!"); ok && raw.sign {
@@ -118,14 +117,6 @@ func split(text string) []token {
 
 // Empty tells whether every row passes.
 func (f *Filter) Empty() bool { return f == nil || len(f.words) == 0 }
-
-// String is the text the filter was made from.
-func (f *Filter) String() string {
-	if f == nil {
-		return ""
-	}
-	return f.source
-}
 
 // Match tells whether a row passes; cells are in the order of the columns.
 func (f *Filter) Match(cells []string) bool {

@@ -153,8 +153,7 @@ func (g *Grid) drawRow(c *screen.Canvas, r screen.Rect, y, i int, focused bool) 
 		}
 		x += w + gap
 	}
-	marked := len(g.marks) > 0 && g.Marked(g.src.ID(i))
-	if marked {
+	if _, marked := g.marks[g.src.ID(i)]; marked {
 		c.Paint(screen.Rect{X: r.X, Y: y, W: r.W, H: 1}, screen.Marked)
 		c.Fill(screen.Rect{X: r.X + 1, Y: y, W: 1, H: 1}, screen.Marked, c.Glyphs().Mark)
 	}

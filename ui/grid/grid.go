@@ -80,9 +80,6 @@ func (g *Grid) SetColumns(cols ...Column) {
 // those that matter most where there is no room for all.
 func (g *Grid) Choose(cols []int) { g.choose(cols) }
 
-// Columns are the columns; don't change them.
-func (g *Grid) Columns() []Column { return g.cols }
-
 // Titles are the titles of the columns, for filter.Parse.
 func (g *Grid) Titles() []string {
 	out := make([]string, len(g.cols))

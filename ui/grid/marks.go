@@ -40,12 +40,6 @@ func (g *Grid) ClearMarks() {
 	g.order = nil
 }
 
-// Marked tells whether the row with this id is marked.
-func (g *Grid) Marked(id string) bool {
-	_, ok := g.marks[id]
-	return ok
-}
-
 // Marks are the marked ids in the order they were marked. A mark stays when
-// its row is filtered out of sight; call KeepMarks to forget such rows.
+// its row is filtered out of sight.
 func (g *Grid) Marks() []string { return slices.Clone(g.order) }

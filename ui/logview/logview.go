@@ -4,8 +4,6 @@
 package logview
 
 import (
-	"fmt"
-
 	"swarmdeck/ui/screen"
 )
 
@@ -117,13 +115,4 @@ func (v *View) Missing() (from uint64, n int) {
 		return 0, 0
 	}
 	return v.missed, max(v.h, 1)
-}
-
-// Position says where the window is: "1204/5000" or "following 5000".
-func (v *View) Position() string {
-	last := v.last()
-	if !v.up {
-		return fmt.Sprintf("following %d", last)
-	}
-	return fmt.Sprintf("%d/%d", min(v.end, last), last)
 }

@@ -58,7 +58,7 @@ func TestMarkdownIsLaidOutInRows(t *testing.T) {
 func TestPartsHaveRoles(t *testing.T) {
 	var got []string
 	for _, r := range render("# T\n**b** *i* `c` [l](https://x.example)\n```go\nif x // y\n```\n```diff\n+new\n```", 80, true) {
-		r.Parts(func(text string, role screen.Role) { got = append(got, text+"="+role.String()) })
+		r.Parts(func(text string, role screen.Role, _ string) { got = append(got, text+"="+role.String()) })
 	}
 	want := "T=title|b=strong| =text|i=emphasis| =text|c=literal| =text|l=accent|  =text|if=keyword| x =text|// y=comment|  =text|+new=added"
 	expect.Is(t, strings.Join(got, "|"), want)

@@ -30,9 +30,6 @@ func NewEditor(title, text string, check func(string) error) *Editor {
 	return e
 }
 
-// Value is the text.
-func (e *Editor) Value() string { return e.area.value() }
-
 // Update answers Submit with the text on ctrl+x or alt+enter, or Close on esc,
 // which asks once more when the text was changed.
 func (e *Editor) Update(msg tea.Msg) Action {

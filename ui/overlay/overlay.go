@@ -112,8 +112,8 @@ func (s *Stack) Top() Overlay {
 	return s.open[len(s.open)-1].Overlay
 }
 
-// Len is how many are open.
-func (s *Stack) Len() int { return len(s.open) }
+// Open tells whether anything stands over the panes.
+func (s *Stack) Open() bool { return len(s.open) > 0 }
 
 // Remove closes one overlay without an action, wherever it is.
 func (s *Stack) Remove(o Overlay) {
@@ -124,9 +124,6 @@ func (s *Stack) Remove(o Overlay) {
 		}
 	}
 }
-
-// Clear closes all of them without an action.
-func (s *Stack) Clear() { s.open = nil }
 
 // Update hands a message to the top overlay. taken is true for every key and
 // paste while one is open: none of them reaches a pane.

@@ -55,9 +55,6 @@ func (p *Pager[T]) Reset(f core.Filter) {
 	clear(p.asked)
 }
 
-// Ready reports whether the first page has arrived.
-func (p *Pager[T]) Ready() bool { return p.ready }
-
 // Len is the number of rows in the whole list.
 func (p *Pager[T]) Len() int { return p.total }
 

@@ -87,7 +87,7 @@ func TestRepliesToAnOlderFilterAreDropped(t *testing.T) {
 	old := bodies(p.Refresh(fetch, 0, 10))
 	p.Reset(core.Filter{Match: "new"})
 	mine, _ := p.Take(old[0], 0, 10)
-	expect.Must(t, mine && !p.Ready(), "rows of another filter are shown")
+	expect.Must(t, mine && !p.ready, "rows of another filter are shown")
 }
 
 func TestAFailedReadIsKeptAsTheReason(t *testing.T) {

@@ -95,7 +95,7 @@ func TestStatesHaveASignAndAWord(t *testing.T) {
 	seen := map[string]string{}
 	for _, word := range strings.Fields("idle running queued open paused blocked succeeded failed cancelled offline timed_out stopped") {
 		for _, g := range []*screen.Glyphs{screen.Unicode(), screen.ASCII()} {
-			label := g.Label(word)
+			label := screen.StateOf(word).Glyph(g) + " " + word
 			expect.True(t, strings.HasSuffix(label, " "+word) && (!strings.HasPrefix(label, screen.Unknown.Glyph(g)+" ") || word == "cancelled"),
 				"%s is labelled %q", word, label)
 			sign := strings.TrimSuffix(label, " "+word)

@@ -69,6 +69,3 @@ func (s State) Glyph(g *Glyphs) string {
 	}
 	return string(g.State[s])
 }
-
-// Label is the sign and the word, such as "● running".
-func (g *Glyphs) Label(word string) string { return StateOf(word).Glyph(g) + " " + word }

@@ -21,38 +21,30 @@ type Styled struct {
 	Spans []Span // in order
 }
 
-// Parts calls part with each stretch of the text and its role.
-func (s *Styled) Parts(part func(text string, role Role)) {
+// Parts calls part with each stretch of the text, its role and what it opens.
+func (s *Styled) Parts(part func(text string, role Role, link string)) {
 	at := 0
 	for _, p := range s.Spans {
 		if p.From > at {
-			part(s.Text[at:p.From], s.Role)
+			part(s.Text[at:p.From], s.Role, "")
 		}
-		part(s.Text[p.From:p.To], p.Role)
+		part(s.Text[p.From:p.To], p.Role, p.Link)
 		at = p.To
 	}
 	if at < len(s.Text) {
-		part(s.Text[at:], s.Role)
+		part(s.Text[at:], s.Role, "")
 	}
 }
 
 // Styled draws a line at x, y and returns the column after it.
 func (c *Canvas) Styled(x, y int, s *Styled) int {
-	at := 0
-	for _, p := range s.Spans {
-		if p.From > at {
-			x = c.Text(x, y, s.Role, s.Text[at:p.From])
-		}
+	s.Parts(func(text string, role Role, link string) {
 		from := x
-		x = c.Text(x, y, p.Role, s.Text[p.From:p.To])
-		at = p.To
-		if p.Link != "" {
-			c.Link(Rect{from, y, x - from, 1}, p.Link)
+		x = c.Text(x, y, role, text)
+		if link != "" {
+			c.Link(Rect{from, y, x - from, 1}, link)
 		}
-	}
-	if at < len(s.Text) {
-		x = c.Text(x, y, s.Role, s.Text[at:])
-	}
+	})
 	return x
 }
 

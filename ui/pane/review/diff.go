@@ -337,9 +337,6 @@ func (p *Diff) Selected(pane.Env) pane.Item {
 	return it
 }
 
-// Range is what is marked, else the line under the cursor: what a remark is about.
-func (p *Diff) Range() (diff.Range, bool) { return p.view.Range() }
-
 func (p *Diff) Reset() {
 	p.Record.Reset()
 	p.forget()
