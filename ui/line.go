@@ -47,7 +47,7 @@ func (r *runner) bound(b *keymap.Binding) tea.Cmd {
 	}
 	var items []pane.Item
 	switch {
-	case !t.acts():
+	case len(t.takes()) == 0:
 	case b.Bulk:
 		items = r.chosen()
 	default:

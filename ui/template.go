@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -9,23 +10,44 @@ import (
 	"swarmdeck/ui/pane"
 )
 
-// template is a command line bound to a key. A word may hold placeholders:
+// template is a command line bound to a key, by its words. A word may hold placeholders:
 // {id}, {agent}, … are filled from the thing under the cursor, {tenant} from
 // the cockpit, and {?Label} asks the operator first.
-type template struct{ words []string }
+type template [][]templatePart
 
-func parseTemplate(line string) (template, error) {
+// templatePart is a text, or the name of a placeholder.
+type templatePart struct{ text, name string }
+
+func parseTemplate(line string) (t template, err error) {
 	words, err := command.Split(joined(line))
 	if err != nil {
-		return template{}, fmt.Errorf("key's command line %q: %w", line, err)
+		return nil, fmt.Errorf("key's command line %q: %w", line, err)
 	}
-	for i, w := range words {
-		words[i] = strings.ReplaceAll(w, joint, " ")
+	for _, w := range words {
+		t = append(t, slices.Collect(templateParts(strings.ReplaceAll(w, joint, " "))))
 	}
-	if len(words) == 0 {
-		return template{}, fmt.Errorf("key's command line is empty")
+	if len(t) == 0 {
+		return nil, fmt.Errorf("key's command line is empty")
 	}
-	return template{words}, nil
+	return t, nil
+}
+
+// templateParts takes a text apart. A brace that nothing closes is text.
+func templateParts(text string) iter.Seq[templatePart] {
+	return func(yield func(templatePart) bool) {
+		for {
+			head, rest, ok := strings.Cut(text, "{")
+			name, after, closed := strings.Cut(rest, "}")
+			if !ok || !closed {
+				yield(templatePart{text: text})
+				return
+			}
+			if !yield(templatePart{text: head}) || !yield(templatePart{name: name}) {
+				return
+			}
+			text = after
+		}
+	}
 }
 
 // joint stands for a space within the label of a question while a line is
@@ -35,106 +57,72 @@ const joint = "\x00"
 // joined makes each question of a line a part of one word.
 func joined(line string) string {
 	var b strings.Builder
-	for {
-		head, rest, ok := strings.Cut(line, "{?")
-		b.WriteString(head)
-		label, after, closed := strings.Cut(rest, "}")
-		if !ok || !closed {
-			if ok {
-				b.WriteString("{?" + rest)
+	for p := range templateParts(line) {
+		b.WriteString(p.text)
+		if p.name != "" {
+			if strings.HasPrefix(p.name, "?") {
+				p.name = strings.ReplaceAll(p.name, " ", joint)
 			}
-			return b.String()
+			b.WriteString("{" + p.name + "}")
 		}
-		b.WriteString("{?" + strings.ReplaceAll(label, " ", joint) + "}")
-		line = after
 	}
+	return b.String()
+}
+
+// names are those of the placeholders.
+func (t template) names() (all []string) {
+	for _, p := range slices.Concat(t...) {
+		if p.name != "" {
+			all = append(all, p.name)
+		}
+	}
+	return all
 }
 
 // questions are the labels of {?Label}, in order, each once.
-func (t template) questions() []string {
-	var labels []string
-	t.each(func(name string) {
+func (t template) questions() (labels []string) {
+	for _, name := range t.names() {
 		if label, ok := strings.CutPrefix(name, "?"); ok && !slices.Contains(labels, label) {
 			labels = append(labels, label)
 		}
-	})
+	}
 	return labels
 }
 
-// acts reports whether the line acts on the thing under the cursor.
-func (t template) acts() bool {
-	found := false
-	t.each(func(name string) {
-		found = found || !strings.HasPrefix(name, "?") && name != "tenant"
-	})
-	return found
+// takes are the names of what the line takes of the thing under the cursor: it acts on that.
+func (t template) takes() []string {
+	return slices.DeleteFunc(t.names(), func(name string) bool { return strings.HasPrefix(name, "?") || name == "tenant" })
 }
 
 // lacks reports whether a thing has not all that the line takes of it.
 func (t template) lacks(it *pane.Item) bool {
-	lacks := false
-	t.each(func(name string) {
-		if !strings.HasPrefix(name, "?") && name != "tenant" {
-			_, known := it.Field(name)
-			lacks = lacks || !known
-		}
-	})
-	return lacks
-}
-
-func (t template) each(fn func(name string)) {
-	for _, w := range t.words {
-		for {
-			_, rest, ok := strings.Cut(w, "{")
-			if !ok {
-				break
-			}
-			name, after, ok := strings.Cut(rest, "}")
-			if !ok {
-				break
-			}
-			fn(name)
-			w = after
-		}
-	}
+	return slices.ContainsFunc(t.takes(), func(name string) bool { _, known := it.Field(name); return !known })
 }
 
 // fill makes the words of the command for one thing. A value is always part
 // of one word: whatever it holds, it can't become another word or flag value.
 func (t template) fill(it pane.Item, tenant string, answers map[string]string) ([]string, error) {
-	out := make([]string, 0, len(t.words))
-	for _, w := range t.words {
-		var b strings.Builder
-		for {
-			head, rest, ok := strings.Cut(w, "{")
-			b.WriteString(head)
-			if !ok {
-				break
-			}
-			name, after, closed := strings.Cut(rest, "}")
-			if !closed {
-				b.WriteString("{" + rest)
-				break
-			}
-			value, known := "", false
+	out := make([]string, len(t))
+	for i, word := range t {
+		for _, p := range word {
+			value, known := p.text, true
 			switch {
-			case name == "tenant":
-				value, known = tenant, true
-			case strings.HasPrefix(name, "?"):
-				value, known = answers[name[1:]]
+			case p.name == "":
+			case p.name == "tenant":
+				value = tenant
+			case p.name[0] == '?':
+				value, known = answers[p.name[1:]]
 			default:
-				value, known = it.Field(name)
+				value, known = it.Field(p.name)
 			}
-			if !known {
-				if it.Empty() {
-					return nil, fmt.Errorf("nothing is selected")
-				}
-				return nil, fmt.Errorf("%s has no %s", it, name)
+			switch {
+			case !known && it.Empty():
+				return nil, fmt.Errorf("nothing is selected")
+			case !known:
+				return nil, fmt.Errorf("%s has no %s", it, p.name)
 			}
-			b.WriteString(value)
-			w = after
+			out[i] += value
 		}
-		out = append(out, b.String())
 	}
 	return out, nil
 }

@@ -149,7 +149,7 @@ func (d *dialog) hint(h *keymap.Hint, it *pane.Item) string {
 	case b.Line != "" && !b.Fill:
 		line, err := parseTemplate(b.Line)
 		work := it.Kind != review.DiffName || strings.HasPrefix(it.ID, "tree:")
-		if err == nil && line.acts() && (line.lacks(it) || !work) {
+		if err == nil && len(line.takes()) > 0 && (line.lacks(it) || !work) {
 			return ""
 		}
 	}
