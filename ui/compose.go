@@ -5,7 +5,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"swarmdeck/engine/core"
 	"swarmdeck/ui/overlay"
 )
 
@@ -20,7 +19,7 @@ func (d *dialog) compose(title, agent string, then func(string) tea.Cmd) tea.Cmd
 		case overlay.Submit:
 			return then(a.Text)
 		case overlay.Edit:
-			return d.inEditor("text.md", a.Text, core.MaxInput, func(text string) tea.Cmd {
+			return d.inEditor("text.md", a.Text, func(text string) tea.Cmd {
 				p.SetValue(strings.TrimSuffix(text, "\n")) // which editors end a file with
 				return nil
 			})

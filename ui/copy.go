@@ -78,15 +78,12 @@ func (m *Model) write(path string) tea.Cmd {
 	}
 	path = m.path(path)
 	text := strings.Join(m.Frame().Plain(), "\n") + "\n"
-	return m.track(func() tea.Msg {
-		err := os.WriteFile(path, []byte(text), 0o600)
-		return followUp(func() tea.Cmd {
-			if err != nil {
-				return m.say(true, "", fmt.Sprintf("write screen to %s: %v", path, err))
-			}
-			return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", len(text), path))
-		})
-	})
+	return beside(m.runner.dialog, func() (int, error) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return 0, fmt.Errorf("write screen to %s: %w", path, err)
+		}
+		return len(text), nil
+	}, func(n int) tea.Cmd { return m.say(false, "", fmt.Sprintf("wrote %d bytes to %s", n, path)) })
 }
 
 func (sh *shared) path(p string) string {

@@ -11,31 +11,24 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/tree"
 	"swarmdeck/ui/pane"
 )
 
 // inEditor has a text edited in the operator's editor, under a name that tells the editor
 // what it is. It can be only where the operator sits at the engine's machine.
-func (d *dialog) inEditor(name, text string, most int, done func(text string) tea.Cmd) tea.Cmd {
+func (d *dialog) inEditor(name, text string, done func(text string) tea.Cmd) tea.Cmd {
 	if d.opt.Lend == nil {
 		return d.say(true, "", "your editor can't be opened from here: the cockpit runs at the engine's side; type or paste the text")
 	}
-	return d.track(func() tea.Msg {
-		path, err := draft(name, text)
-		return followUp(func() tea.Cmd {
-			if err != nil {
-				return d.say(true, "", err.Error())
-			}
-			return d.lendTo(d.opt.Editor, path, func(err error) tea.Msg {
-				defer os.Remove(path)
-				text, err := drafted(path, most, err)
-				return followUp(func() tea.Cmd {
-					if err != nil {
-						return d.say(true, "", err.Error())
-					}
-					return done(text)
-				})
+	return beside(d, func() (string, error) { return draft(name, text) }, func(path string) tea.Cmd {
+		return d.lendTo(d.opt.Editor, path, func(err error) tea.Msg {
+			defer os.Remove(path)
+			text, err := drafted(path, err)
+			return followUp(func() tea.Cmd {
+				if err != nil {
+					return d.say(true, "", err.Error())
+				}
+				return done(text)
 			})
 		})
 	})
@@ -58,7 +51,8 @@ func draft(name, text string) (path string, err error) {
 }
 
 // drafted is what the editor, which ended with err, left in a file.
-func drafted(path string, most int, err error) (string, error) {
+func drafted(path string, err error) (string, error) {
+	const most = core.MaxInput
 	if err != nil {
 		return "", fmt.Errorf("the editor ended badly: %w", err)
 	}
@@ -67,7 +61,7 @@ func drafted(path string, most int, err error) (string, error) {
 		return "", fmt.Errorf("read the editor's file: %w", err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && len(data) > most {
 		err = core.Invalid("text", fmt.Sprintf("more than %d bytes", most), fmt.Sprintf("at most %d bytes", most))
 	}
@@ -97,11 +91,11 @@ func (d *dialog) editFiles(agent string, files []string) tea.Cmd {
 // editRead opens the editor on a file, and writes what it left into the tree; the rest is
 // edited after it.
 func (d *dialog) editRead(f op.TreeFile, rest []string) tea.Cmd {
-	return d.inEditor(f.File, f.Content, tree.MaxEdit, func(text string) tea.Cmd {
+	return d.inEditor(f.File, f.Content, func(text string) tea.Cmd {
 		if text == f.Content {
 			return tea.Batch(d.say(false, "", "nothing was changed in "+f.File), d.editFiles(f.Agent, rest))
 		}
-		ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
+		run := d.runs()
 		return d.track(func() tea.Msg {
 			path, err := draft(f.File, text)
 			if err != nil {
@@ -109,10 +103,8 @@ func (d *dialog) editRead(f op.TreeFile, rest []string) tea.Cmd {
 			}
 			defer os.Remove(path)
 			line := []string{"review", "edit", "--from-file", path, "--state", f.State, "--", f.Agent, f.File}
-			var o output
-			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, op.Writes))
 			next := func() tea.Cmd { return d.editFiles(f.Agent, rest) }
-			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: d.presses, done: next}, []output{o}}
+			return ranMsg{job{lines: [][]string{line}, effect: op.Writes, keys: d.presses, done: next}, []output{run(asSentence(line, op.Writes))}}
 		})
 	})
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -183,31 +184,48 @@ func (r *runner) run(j job) tea.Cmd {
 	}
 	r.busy.jobs++
 	j.id, j.keys = r.busy.jobs, r.presses
-	ctx, tenant, run := r.ctx, r.tenant, r.opt.Run
+	run := r.runs()
 	spin := r.start(j.id, r.words.Describe(j.lines[0]).Path)
 	return tea.Batch(spin, r.track(func() tea.Msg {
 		outs := make([]output, len(j.lines))
 		for i, line := range j.lines {
-			o := &outs[i]
-			o.out, o.err, o.code = run(ctx, tenant, asSentence(line, j.effect))
+			outs[i] = run(asSentence(line, j.effect))
 		}
 		return ranMsg{j, outs}
 	}))
 }
 
+// runs runs lines in the tenant that is shown now.
+func (sh *shared) runs() func(line []string) output {
+	ctx, tenant, run := sh.ctx, sh.tenant, sh.opt.Run
+	return func(line []string) (o output) {
+		o.out, o.err, o.code = run(ctx, tenant, line)
+		return o
+	}
+}
+
 // fetch runs a line that reads, and goes on with what it printed as JSON.
 func fetch[T any](d *dialog, line []string, got func(T) tea.Cmd) tea.Cmd {
-	ctx, tenant, run := d.ctx, d.tenant, d.opt.Run
+	run := d.runs()
+	return beside(d, func() (v T, err error) {
+		o := run(line)
+		if err = core.DecodeStored([]byte(o.out), &v); o.code != 0 || err != nil {
+			err = errors.New(cmp.Or(reason(o), core.Join(line)+" printed nothing"))
+		}
+		return v, err
+	}, got)
+}
+
+// beside does something beside the cockpit and goes on with what it gave, or says why it
+// failed.
+func beside[T any](d *dialog, do func() (T, error), then func(T) tea.Cmd) tea.Cmd {
 	return d.track(func() tea.Msg {
-		var o output
-		var v T
-		o.out, o.err, o.code = run(ctx, tenant, line)
-		err := core.DecodeStored([]byte(o.out), &v)
+		got, err := do()
 		return followUp(func() tea.Cmd {
-			if o.code != 0 || err != nil {
-				return d.say(true, "", cmp.Or(reason(o), core.Join(line)+" printed nothing"))
+			if err != nil {
+				return d.say(true, "", err.Error())
 			}
-			return got(v)
+			return then(got)
 		})
 	})
 }
@@ -283,8 +301,7 @@ func (r *runner) ran(did ranMsg) tea.Cmd {
 		r.toasts.Add(r.now, overlay.Done, path+": its output is among the messages")
 		return nil
 	}
-	r.openItem(pane.Item{Kind: "message", ID: r.notes.Newest()})
-	return nil
+	return r.openItem(pane.Item{Kind: "message", ID: r.notes.Newest()})
 }
 
 // failure is the error that a command told in its last line, after what it noted before; one

@@ -14,24 +14,16 @@ func (m *Model) setTheme(name string, ground bool) tea.Cmd {
 		return m.say(true, "", "theme: no themes are available here")
 	}
 	find := m.opt.Themes
-	return m.track(func() tea.Msg { // it reads a file
-		theme, err := find(name)
-		return followUp(func() tea.Cmd { return m.themed(name, theme, err, ground) })
-	})
-}
-
-func (m *Model) themed(name string, theme *screen.Theme, err error, ground bool) tea.Cmd {
-	switch {
-	case err != nil:
-		return m.say(true, "", err.Error())
-	case ground:
-		if m.auto {
-			m.theme = theme
+	return beside(m.runner.dialog, func() (*screen.Theme, error) { return find(name) }, func(theme *screen.Theme) tea.Cmd { // it reads a file
+		if ground {
+			if m.auto {
+				m.theme = theme
+			}
+			return nil
 		}
-		return nil
-	}
-	m.theme, m.auto = theme, theme.Name == themes.Auto
-	return tea.Batch(m.say(false, "", "theme "+name), m.askGround())
+		m.theme, m.auto = theme, theme.Name == themes.Auto
+		return tea.Batch(m.say(false, "", "theme "+name), m.askGround())
+	})
 }
 
 // askGround asks the terminal for its ground and to tell of a change while the

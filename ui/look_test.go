@@ -21,7 +21,7 @@ func TestAutoIsLightOrDarkAsTheTerminalIs(t *testing.T) {
 		{tea.BackgroundColorMsg{Color: color.White}, "light"},
 		{uv.DarkColorSchemeEvent{}, "dark"},
 		{uv.LightColorSchemeEvent{}, "light"},
-		{followUp(func() tea.Cmd { return r.m.themed("mono", expect.Of(themes.Load("mono"))(t), nil, false) }), "mono"},
+		{followUp(func() tea.Cmd { return r.m.setTheme("mono", false) }), "mono"},
 		{uv.DarkColorSchemeEvent{}, "mono"},
 	} {
 		r.send(step.msg)

@@ -34,33 +34,21 @@ func (d *dialog) page() tea.Cmd {
 	case d.opt.Lend == nil:
 		return d.say(true, "", "no pager is available here")
 	case paper.Dir == "":
-		return d.showPaper(term.CleanLines(paper.Text), nil)
+		return d.showPaper(term.CleanLines(paper.Text))
 	}
 	dir := d.path(paper.Dir)
-	return d.track(func() tea.Msg {
-		text, err := listing(dir)
-		return followUp(func() tea.Cmd { return d.showPaper(text, err) })
-	})
+	return beside(d, func() (string, error) { return listing(dir) }, d.showPaper)
 }
 
-func (d *dialog) showPaper(text string, err error) tea.Cmd {
-	if err != nil {
-		return d.say(true, "", err.Error())
-	}
-	return d.track(func() tea.Msg {
-		path, err := draft("page.txt", text)
-		return followUp(func() tea.Cmd {
-			if err != nil {
-				return d.say(true, "", err.Error())
-			}
-			return d.lendTo(d.opt.Pager, path, func(err error) tea.Msg {
-				_ = os.Remove(path)
-				return followUp(func() tea.Cmd {
-					if err != nil {
-						return d.say(true, "", "the pager ended badly: "+err.Error())
-					}
-					return nil
-				})
+func (d *dialog) showPaper(text string) tea.Cmd {
+	return beside(d, func() (string, error) { return draft("page.txt", text) }, func(path string) tea.Cmd {
+		return d.lendTo(d.opt.Pager, path, func(err error) tea.Msg {
+			_ = os.Remove(path)
+			return followUp(func() tea.Cmd {
+				if err != nil {
+					return d.say(true, "", "the pager ended badly: "+err.Error())
+				}
+				return nil
 			})
 		})
 	})
