@@ -14,94 +14,68 @@ import (
 	"swarmdeck/ui/pane/review"
 )
 
-// action does one of the cockpit's own actions.
-func (m *Model) action(name string) tea.Cmd {
-	switch name {
-	case "back":
-		return m.goBack()
-	case "quit":
-		return m.interrupt()
-	case "palette":
-		return m.openPalette("")
-	case "filter":
-		return m.openFilter()
-	case "help":
-		m.openHelp()
-	case "pager":
-		return m.page()
-	case "edit-file":
-		return m.editFile()
-	case "next-need":
-		return m.nextNeed()
-	case "view":
-		return m.openPicture()
-	case "timeline":
-		return m.openTimeline()
-	case "story":
-		m.openStory()
-	case "work":
-		return m.openWork()
-	case "review", "swap":
-		return m.openReview(name == "swap")
-	case "compare":
-		return m.openCompare()
-	case "copy", "copy-row":
-		return m.copy(name == "copy-row")
-	case "links":
-		return m.links()
-	case "alone":
-		return m.zoom()
-	case "focus-next":
-		m.cycle(1)
-	case "focus-prev":
-		m.cycle(-1)
-	case "panes":
-		return m.choosePane()
-	case "last-view":
-		if m.place.prev != "" {
-			m.goTo(m.place.prev)
-		}
-	case "history-back":
-		m.visit(-1)
-	case "history-forward":
-		m.visit(1)
-	case "messages":
-		m.goTo(log.MessagesName)
-	case "tenants":
-		m.goTo(fleet.TenantsName)
-	case "dismiss":
-		m.toasts.Dismiss()
-	case "redraw":
-		return tea.Batch(tea.ClearScreen, m.reorder(func(pane.Ordered) bool { return true }))
-	case "undo":
-		return m.takeBack()
-	case "mouse":
-		m.pointer.off = !m.pointer.off
-		return m.say(false, "", map[bool]string{true: "the mouse is the terminal's: it selects text", false: "the mouse selects, opens and scrolls; with shift it selects text"}[m.pointer.off])
-	case "suspend":
-		return m.suspend()
-	case "terminal":
-		return m.openTerminal()
-	case "estop":
-		return m.estop()
-	case "pause":
-		return m.pause()
-	case "approve", "deny", "abort", "edit", "always", "defer":
-		return m.answer(name)
-	default:
-		if digit, is := strings.CutPrefix(name, "goto-"); is {
-			if n, err := strconv.Atoi(digit); err == nil && n <= len(m.lists) {
-				m.goTo(m.lists[n-1])
-			}
-			return nil
-		}
-		if list, ok := strings.CutPrefix(name, "show-"); ok && slices.Contains(m.lists, list) {
-			m.goTo(list)
-			return nil
-		}
-		return m.paneAction(name)
+// actions are the cockpit's own actions.
+func actions() map[string]func(m *Model) tea.Cmd {
+	return map[string]func(m *Model) tea.Cmd{
+		"back":            (*Model).goBack,
+		"quit":            (*Model).interrupt,
+		"palette":         func(m *Model) tea.Cmd { return m.openPalette("") },
+		"filter":          (*Model).openFilter,
+		"help":            (*Model).openHelp,
+		"pager":           (*Model).page,
+		"edit-file":       (*Model).editFile,
+		"next-need":       (*Model).nextNeed,
+		"view":            (*Model).openPicture,
+		"timeline":        (*Model).openTimeline,
+		"story":           (*Model).openStory,
+		"work":            (*Model).openWork,
+		"review":          func(m *Model) tea.Cmd { return m.openReview(false) },
+		"swap":            func(m *Model) tea.Cmd { return m.openReview(true) },
+		"compare":         (*Model).openCompare,
+		"copy":            func(m *Model) tea.Cmd { return m.copy(false) },
+		"copy-row":        func(m *Model) tea.Cmd { return m.copy(true) },
+		"links":           (*Model).links,
+		"alone":           (*Model).zoom,
+		"focus-next":      func(m *Model) tea.Cmd { return m.cycle(1) },
+		"focus-prev":      func(m *Model) tea.Cmd { return m.cycle(-1) },
+		"panes":           (*Model).choosePane,
+		"last-view":       func(m *Model) tea.Cmd { return m.goTo(m.place.prev) },
+		"history-back":    func(m *Model) tea.Cmd { return m.visit(-1) },
+		"history-forward": func(m *Model) tea.Cmd { return m.visit(1) },
+		"messages":        func(m *Model) tea.Cmd { return m.goTo(log.MessagesName) },
+		"tenants":         func(m *Model) tea.Cmd { return m.goTo(fleet.TenantsName) },
+		"dismiss":         func(m *Model) tea.Cmd { m.toasts.Dismiss(); return nil },
+		"redraw": func(m *Model) tea.Cmd {
+			return tea.Batch(tea.ClearScreen, m.reorder(func(pane.Ordered) bool { return true }))
+		},
+		"undo":     (*Model).takeBack,
+		"mouse":    (*Model).switchMouse,
+		"suspend":  (*Model).suspend,
+		"terminal": (*Model).openTerminal,
+		"estop":    (*Model).estop,
+		"pause":    (*Model).pause,
 	}
-	return nil
+}
+
+// action does one of the cockpit's own actions, answers an approval, goes to a list, or
+// leaves it to the focused pane.
+func (m *Model) action(name string) tea.Cmd {
+	digit, number := strings.CutPrefix(name, "goto-")
+	n, err := strconv.Atoi(digit)
+	list, _ := strings.CutPrefix(name, "show-")
+	switch do := actions()[name]; {
+	case do != nil:
+		return do(m)
+	case slices.Contains([]string{"approve", "deny", "abort", "edit", "always", "defer"}, name):
+		return m.answer(name)
+	case number && err == nil && n <= len(m.lists):
+		return m.goTo(m.lists[n-1])
+	case number:
+		return nil
+	case list != name && slices.Contains(m.lists, list):
+		return m.goTo(list)
+	}
+	return m.paneAction(name)
 }
 
 // paneAction passes an action to the focused pane; enter opens, left and right
@@ -135,12 +109,11 @@ func (m *Model) paneAction(name string) tea.Cmd {
 		}
 		if o, ok := p.(pane.Opener); ok && name == "open" {
 			if it := o.Open(m.env()); !it.Empty() {
-				m.openItem(it)
-				return nil
+				return m.openItem(it)
 			}
 		}
 		if it := p.Selected(m.env()); name == "open" && it.Approval != "" && p.Name() != gate.CardName {
-			m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
+			return m.openItem(pane.Item{Kind: "approval", ID: it.Approval})
 		}
 	case "left":
 		if p.Kind() == pane.Sheet {
@@ -156,8 +129,7 @@ func (m *Model) enter(p pane.Pane) tea.Cmd {
 	if it.Kind == "tenant" {
 		return m.use(it.ID)
 	}
-	m.openItem(it)
-	return nil
+	return m.openItem(it)
 }
 
 // goBack clears toasts that stay, marks and the filter, then closes; it never
@@ -176,7 +148,7 @@ func (m *Model) goBack() tea.Cmd {
 		return m.track(cmd)
 	}
 	if !m.back() && m.place.base != fleet.Name {
-		m.goTo(fleet.Name)
+		return m.goTo(fleet.Name)
 	}
 	return nil
 }
@@ -195,8 +167,7 @@ func (m *Model) use(id string) tea.Cmd {
 // switchTenant shows another tenant from now on.
 func (m *Model) switchTenant(id string) tea.Cmd {
 	if id == m.tenant {
-		m.goTo(fleet.Name)
-		return nil
+		return m.goTo(fleet.Name)
 	}
 	m.tenant = id
 	m.look()
@@ -209,21 +180,25 @@ func (m *Model) switchTenant(id string) tea.Cmd {
 	return m.say(false, "", "tenant "+id)
 }
 
+// openOr opens a thing, or says why there is none.
+func (d *dialog) openOr(it pane.Item, none string) tea.Cmd {
+	if it.Empty() {
+		return d.say(true, "", none)
+	}
+	return d.openItem(it)
+}
+
 // openTimeline opens what happened to the selected thing.
 func (d *dialog) openTimeline() tea.Cmd {
 	it := d.selected()
-	if line := pane.TimelineOf(it); !line.Empty() {
-		d.openItem(line)
-		return nil
-	}
 	if it.Empty() {
 		return d.say(true, "", "nothing is selected")
 	}
-	return d.say(true, "", "there is no timeline of a "+it.Kind)
+	return d.openOr(pane.TimelineOf(it), "there is no timeline of a "+it.Kind)
 }
 
 // openStory opens what happened to the selected agent; from there, or without one, to all.
-func (d *dialog) openStory() {
+func (d *dialog) openStory() tea.Cmd {
 	all := pane.Item{Kind: "story", ID: "all agents"}
 	if p := d.focused(); p != nil && p.Name() != all.Kind {
 		it := d.selected()
@@ -234,17 +209,16 @@ func (d *dialog) openStory() {
 			all.ID, all.Agent = "agent "+it.Agent, it.Agent
 		}
 	}
-	d.openItem(all)
+	return d.openItem(all)
 }
 
 // openWork opens what the selected agent changed in its tree.
 func (d *dialog) openWork() tea.Cmd {
-	it := d.selected()
-	if it.Agent == "" {
+	agent := d.selected().Agent
+	if agent == "" {
 		return d.say(true, "", "no agent is selected")
 	}
-	d.openItem(pane.Item{Kind: "diff", ID: "tree:" + it.Agent, Agent: it.Agent})
-	return nil
+	return d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + agent, Agent: agent})
 }
 
 // openReview opens what is known of the work under the cursor beside its diff, or with
@@ -257,14 +231,12 @@ func (d *dialog) openReview(swap bool) tea.Cmd {
 	case !is || it.Kind != review.DiffName:
 		return d.say(true, "", "no work of an agent is selected")
 	case !swap:
-		d.openItem(pane.Item{Kind: review.WorkName, ID: a, Agent: a})
+		return d.openItem(pane.Item{Kind: review.WorkName, ID: a, Agent: a})
 	case !both:
 		return d.say(true, "", "only a comparison of two works has another way round: mark two in the list of reviews, then =")
-	default:
-		d.place.open = d.place.open[:max(len(d.place.open)-1, 0)]
-		d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + b + " " + a, Agent: b})
 	}
-	return nil
+	d.place.open = d.place.open[:max(len(d.place.open)-1, 0)]
+	return d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + b + " " + a, Agent: b})
 }
 
 // openCompare opens how what two marked things did differs, or one of them and
@@ -282,8 +254,7 @@ func (d *dialog) openCompare() tea.Cmd {
 		if len(two) != 2 || two[0].Agent == two[1].Agent {
 			return d.say(true, "", "mark two reviews to compare what their agents made of the same files")
 		}
-		d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + two[0].Agent + " " + two[1].Agent, Agent: two[0].Agent})
-		return nil
+		return d.openItem(pane.Item{Kind: review.DiffName, ID: "tree:" + two[0].Agent + " " + two[1].Agent, Agent: two[0].Agent})
 	}
 	var names []string
 	for _, it := range two {
@@ -294,8 +265,7 @@ func (d *dialog) openCompare() tea.Cmd {
 	if len(names) != 2 {
 		return d.say(true, "", "mark two agents, tasks or sessions to compare what they did")
 	}
-	d.openItem(pane.Item{Kind: "compare", ID: strings.Join(names, " ")})
-	return nil
+	return d.openItem(pane.Item{Kind: "compare", ID: strings.Join(names, " ")})
 }
 
 // openPicture opens the picture of the selected thing, or the solids of the
@@ -305,9 +275,5 @@ func (d *dialog) openPicture() tea.Cmd {
 	if p, is := d.focused().(pane.Viewer); is {
 		it = p.Picture(d.env())
 	}
-	if it.Empty() {
-		return d.say(true, "", "there is nothing here to look at in another way")
-	}
-	d.openItem(it)
-	return nil
+	return d.openOr(it, "there is nothing here to look at in another way")
 }

@@ -116,7 +116,7 @@ func (q *attention) nextNeed() tea.Cmd {
 	_, _ = q.list.Filter(q.env(), "")
 	q.list.Select(next.item.ID)
 	if q.w < wideW {
-		q.openItem(next.item)
+		return q.openItem(next.item)
 	}
 	return nil
 }

@@ -45,21 +45,22 @@ func (ps *places) selected() pane.Item {
 	return pane.Item{}
 }
 
-// goTo shows a list pane.
-func (ps *places) goTo(name string) {
+// goTo shows a list pane; "" is none.
+func (ps *places) goTo(name string) tea.Cmd {
 	p := &ps.place
+	if name == "" {
+		return nil
+	}
 	if p.base != name {
 		p.prev, p.base = p.base, name
 	}
 	p.lead, p.open = name, nil
+	return nil
 }
 
 // choosePane offers every list, also those beyond the number keys.
 func (d *dialog) choosePane() tea.Cmd {
-	return d.menu("go to", d.lists, func(i int) tea.Cmd {
-		d.goTo(d.lists[i])
-		return nil
-	})
+	return d.menu("go to", d.lists, func(i int) tea.Cmd { return d.goTo(d.lists[i]) })
 }
 
 // zoom gives the focused pane the whole screen, or takes that back.
@@ -73,18 +74,17 @@ func (d *dialog) zoom() tea.Cmd {
 
 // cycle moves the focus to the next place (step 1) or the one before (-1); a
 // narrow screen has one place, so there the pane changes.
-func (ps *places) cycle(step int) {
+func (ps *places) cycle(step int) tea.Cmd {
 	if ps.single() {
 		i := slices.Index(ps.lists, ps.place.lead)
-		ps.goTo(ps.lists[(i+step+len(ps.lists))%len(ps.lists)])
-		return
+		return ps.goTo(ps.lists[(i+step+len(ps.lists))%len(ps.lists)])
 	}
 	shown := ps.place.shown
 	at := slices.IndexFunc(shown, func(pl placed) bool { return pl.focused })
-	if at < 0 || len(shown) < 2 {
-		return
+	if at >= 0 && len(shown) > 1 {
+		ps.focusOn(shown[(at+step+len(shown))%len(shown)])
 	}
-	ps.focusOn(shown[(at+step+len(shown))%len(shown)])
+	return nil
 }
 
 // focusOn gives a pane that is shown the keys.
@@ -101,14 +101,15 @@ func (ps *places) focusOn(pl placed) {
 }
 
 // openItem opens the thing under the cursor.
-func (ps *places) openItem(it pane.Item) {
+func (ps *places) openItem(it pane.Item) tea.Cmd {
 	if ps.sheet(it) == nil {
-		return
+		return nil
 	}
 	ps.place.open = append(ps.place.open, it)
 	if n := len(ps.place.open); n > 32 {
 		ps.place.open = ps.place.open[n-32:]
 	}
+	return nil
 }
 
 // back closes the last opened thing and reports whether there was one.

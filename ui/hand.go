@@ -38,8 +38,7 @@ func (m *Model) handKey(h pane.Hand, k tea.KeyPressMsg) tea.Cmd {
 // openTerminal opens the terminal of the selected agent.
 func (d *dialog) openTerminal() tea.Cmd {
 	if it := d.selected(); it.Agent != "" {
-		d.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
-		return nil
+		return d.openItem(pane.Item{Kind: fleet.TerminalName, ID: it.Agent})
 	}
 	return d.say(true, "", "no agent is selected")
 }

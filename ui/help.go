@@ -11,7 +11,7 @@ import (
 )
 
 // openHelp shows the keys of the focused pane, searchable.
-func (m *Model) openHelp() {
+func (m *Model) openHelp() tea.Cmd {
 	scopes := m.scopes()
 	entries := overlay.Entries(m.opt.Keys.Bindings(scopes), m.whyNot)
 	for _, c := range own {
@@ -25,6 +25,7 @@ func (m *Model) openHelp() {
 		}
 		return m.pressed(strings.Fields(a.Text))
 	})
+	return nil
 }
 
 // changes reports whether a binding is there to change something.

@@ -29,6 +29,14 @@ const (
 	leastSplit = 24 // cells of a pane whose border is dragged
 )
 
+// switchMouse gives the mouse to the terminal, or takes it back.
+func (m *Model) switchMouse() tea.Cmd {
+	if m.pointer.off = !m.pointer.off; m.pointer.off {
+		return m.say(false, "", "the mouse is the terminal's: it selects text")
+	}
+	return m.say(false, "", "the mouse selects, opens and scrolls; with shift it selects text")
+}
+
 // pointed reports whether a pane is shown that has the mouse for itself.
 func (d *dialog) pointed() bool {
 	for _, pl := range d.place.shown {

@@ -162,11 +162,11 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 	}
 	switch {
 	case len(words) == 1 && slices.Contains(m.lists, words[0]):
-		m.goTo(words[0])
+		return m.goTo(words[0]), true
 	case len(words) == 1 && (words[0] == "quit" || words[0] == "q"):
 		return m.interrupt(), true
 	case len(words) == 1 && words[0] == "help":
-		m.openHelp()
+		return m.openHelp(), true
 	case words[0] == "open" && len(words) == 3 || words[0] == "open" && len(words) == 4 && words[1] == "compare":
 		return m.openNamed(pane.Item{Kind: words[1], ID: strings.Join(words[2:], " ")}), true
 	case words[0] == "agent" && len(words) == 3 && words[1] == "attach":
@@ -179,17 +179,14 @@ func (m *Model) ownCommand(words []string) (tea.Cmd, bool) {
 		return m.setTheme(arg, false), true
 	case words[0] == "use" && arg != "":
 		return m.use(arg), true
-	default:
-		return nil, false
 	}
-	return nil, true
+	return nil, false
 }
 
 // openNamed opens what a line names.
 func (m *Model) openNamed(it pane.Item) tea.Cmd {
 	if m.sheet(it) != nil {
-		m.openItem(it)
-		return nil
+		return m.openItem(it)
 	}
 	var names []string
 	for name, p := range m.panes {

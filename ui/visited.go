@@ -3,6 +3,8 @@ package ui
 import (
 	"slices"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/ui/pane"
 )
 
@@ -37,12 +39,12 @@ func (t *visited) note(p *placement) {
 }
 
 // visit goes back (-1) or forward (1) in the history of views.
-func (ps *places) visit(step int) {
+func (ps *places) visit(step int) tea.Cmd {
 	at := ps.visited.at + step
-	if at < 0 || at >= len(ps.visited.stops) {
-		return
+	if at >= 0 && at < len(ps.visited.stops) {
+		s := ps.visited.stops[at]
+		ps.visited.at = at
+		ps.place.base, ps.place.lead, ps.place.open = s.base, s.base, slices.Clone(s.open)
 	}
-	ps.visited.at = at
-	s := ps.visited.stops[at]
-	ps.place.base, ps.place.lead, ps.place.open = s.base, s.base, slices.Clone(s.open)
+	return nil
 }
