@@ -32,9 +32,6 @@ func NewHeadless(opt Options, w, h int) *Headless {
 	d := &Headless{msgs: make(chan tea.Msg)}
 	opt.Context, d.cancel = context.WithCancel(opt.Context)
 	d.done = opt.Context.Done()
-	if opt.After == nil {
-		opt.After = after(opt.Context)
-	}
 	d.model = New(opt)
 	d.run(d.model.Init())
 	d.Send(tea.WindowSizeMsg{Width: w, Height: h})

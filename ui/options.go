@@ -111,9 +111,7 @@ func (o *Options) fill() {
 		o.Blurred = 250 * time.Millisecond
 	}
 	if o.After == nil {
-		o.After = func(d time.Duration, msg tea.Msg) tea.Cmd {
-			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
-		}
+		o.After = after(o.Context)
 	}
 	if o.Run == nil {
 		o.Run = func(context.Context, string, []string) (string, string, int) {
