@@ -45,26 +45,20 @@ func Until(now, ends time.Time, how string) string {
 func Millis(ms int64) string { return face.Took(time.Duration(ms) * time.Millisecond) }
 
 // Clock is a time of day, with the date when it is not today.
-func Clock(now, t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	t = t.In(now.Location())
-	if y, m, d := t.Date(); y == now.Year() && m == now.Month() && d == now.Day() {
-		return t.Format("15:04:05")
-	}
-	return t.Format("2006-01-02 15:04:05")
-}
+func Clock(now, t time.Time) string { return clock(now, t, time.TimeOnly, time.DateTime) }
 
 // Precise is a time of day to the millisecond; one of another day has its date
 // and no fraction.
-func Precise(now, t time.Time) string {
+func Precise(now, t time.Time) string { return clock(now, t, "15:04:05.000", "01-02 15:04:05") }
+
+// clock writes a time in one way when it is of today, and in another when it is not.
+func clock(now, t time.Time, today, otherwise string) string {
 	if t.IsZero() {
 		return ""
 	}
 	t = t.In(now.Location())
 	if y, m, d := t.Date(); y == now.Year() && m == now.Month() && d == now.Day() {
-		return t.Format("15:04:05.000")
+		return t.Format(today)
 	}
-	return t.Format("01-02 15:04:05")
+	return t.Format(otherwise)
 }

@@ -68,16 +68,14 @@ func (t *Table[T]) Choose(names []string) error {
 
 // Sorted implements Chooser.
 func (t *Table[T]) Sorted() string {
-	switch name := ""; {
-	case t.sorted == 0:
-		return name
-	default:
-		name = named(t.spec.Cols[(t.sorted-1)/2].Title)
-		if t.sorted%2 == 0 {
-			name = "-" + name
-		}
-		return name
+	if t.sorted == 0 {
+		return ""
 	}
+	name := named(t.spec.Cols[(t.sorted-1)/2].Title)
+	if t.sorted%2 == 0 {
+		name = "-" + name
+	}
+	return name
 }
 
 // SortBy implements Chooser.

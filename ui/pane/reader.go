@@ -1,7 +1,9 @@
 package pane
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -10,6 +12,9 @@ import (
 // while one is under way the next waits for it, so that a busy world never
 // piles up reads.
 type Reader[T any] struct {
+	// Most is how long a read may take; 0 is 5 s.
+	Most time.Duration
+
 	pane string
 	of   string
 	busy bool // a read is under way
@@ -18,6 +23,9 @@ type Reader[T any] struct {
 
 // NewReader makes a reader for a pane. A pane has one of each type.
 func NewReader[T any](pane string) Reader[T] { return Reader[T]{pane: pane} }
+
+// Busy tells whether what of names is being read.
+func (r *Reader[T]) Busy(of string) bool { return r.busy && r.of == of }
 
 // Answer is what a read brought.
 type Answer[T any] struct {
@@ -32,12 +40,12 @@ func (r *Reader[T]) Read(of string, read func(ctx context.Context) (T, error)) t
 	switch {
 	case of == "":
 		return nil
-	case r.busy && r.of == of:
+	case r.Busy(of):
 		r.more = true
 		return nil
 	}
 	r.of, r.busy, r.more = of, true, false
-	return Ask(r.pane, func(ctx context.Context) any {
+	return AskFor(r.pane, cmp.Or(r.Most, readLimit), func(ctx context.Context) any {
 		got, err := read(ctx)
 		return Answer[T]{of: of, Got: got, Err: err}
 	})

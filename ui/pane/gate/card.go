@@ -44,7 +44,6 @@ type Card struct {
 	judge   Judge
 	reader  pane.Reader[judge.Approval]
 	a       *judge.Approval
-	err     error
 	shown   time.Time // when this approval, with this digest, was first drawn
 	args    *arguments
 	end     int    // the last paragraph of what would be done
@@ -66,9 +65,14 @@ func (p *Card) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if !p.Bind(it) {
 		return nil
 	}
-	p.a, p.err, p.asked, p.grounds, p.card = nil, nil, "", nil, nil
-	p.forget()
+	p.clear()
 	return p.Refresh(env)
+}
+
+// clear forgets the approval, and forget that it was shown.
+func (p *Card) clear() {
+	p.a, p.asked, p.grounds, p.card = nil, "", nil, nil
+	p.forget()
 }
 
 func (p *Card) forget() { p.shown, p.seen, p.told = time.Time{}, false, false }
@@ -98,7 +102,7 @@ func (p *Card) take(env pane.Env, a *judge.Approval) tea.Cmd {
 		p.forget()
 	}
 	fresh := p.a == nil || p.a.Digest != a.Digest || p.a.ApprovalID != a.ApprovalID
-	p.a, p.err = a, nil
+	p.a = a
 	if fresh {
 		p.args = newArguments(a.Action.Args, nil, env.Colored)
 	}
@@ -149,7 +153,6 @@ func (p *Card) Update(env pane.Env, body any) tea.Cmd {
 		return nil
 	}
 	if r.Err != nil {
-		p.err = r.Err
 		p.a = nil
 		p.Page.Set([]pane.Para{{Text: r.Err.Error(), Role: screen.Bad}})
 		return nil
@@ -260,6 +263,5 @@ func (p *Card) Title(env pane.Env) string {
 
 func (p *Card) Reset() {
 	p.Record.Reset()
-	p.a, p.err, p.asked, p.grounds, p.card = nil, nil, "", nil, nil
-	p.forget()
+	p.clear()
 }

@@ -36,17 +36,15 @@ type wholePolicy struct {
 
 // trial is something that is computed when it is asked for.
 type trial[T any] struct {
-	of   string // the policy that it is about
-	busy bool
-	got  *T
-	err  error
+	pane.Reader[T]
+	got *T
+	err error
 }
 
-// answer is what a trial came to.
-type answer[T any] struct {
-	of  string
-	got T
-	err error
+func newTrial[T any]() trial[T] {
+	t := trial[T]{Reader: pane.NewReader[T](policyName)}
+	t.Most = computing
+	return t
 }
 
 // tried is a backtest with the tasks of its examples.
@@ -58,7 +56,7 @@ type tried struct {
 // NewPolicy makes the sheet of one policy: where it stands, how its cases go,
 // which past decisions it would change, and its source.
 func NewPolicy(of Judge) *Policy {
-	p := &Policy{judge: of}
+	p := &Policy{judge: of, cases: newTrial[[]judge.CaseResult](), back: newTrial[tried]()}
 	p.Detail = pane.NewDetail(pane.DetailSpec[wholePolicy]{
 		Name: policyName, Fetch: p.fetch, Text: p.text, Live: true,
 		Item:  func(g *wholePolicy) pane.Item { return policyItem(&g.Policy) },
@@ -77,7 +75,7 @@ func (p *Policy) fetch(ctx context.Context, tenant, id string) (g wholePolicy, e
 
 func (p *Policy) Show(env pane.Env, it pane.Item) tea.Cmd {
 	if it.ID != p.Item().ID {
-		p.cases, p.back = trial[[]judge.CaseResult]{}, trial[tried]{}
+		p.cases, p.back = newTrial[[]judge.CaseResult](), newTrial[tried]()
 	}
 	return p.Detail.Show(env, it)
 }
@@ -98,37 +96,40 @@ func (p *Policy) Do(env pane.Env, action string) (tea.Cmd, bool) {
 	}
 	var cmd tea.Cmd
 	if action == "cases" {
-		cmd = p.cases.ask(id, func(ctx context.Context) ([]judge.CaseResult, error) {
+		cmd = p.cases.Read(id, func(ctx context.Context) ([]judge.CaseResult, error) {
 			all, _, err := p.judge.TryCases(ctx, by, id)
 			return all, err
 		})
 	} else {
-		cmd = p.back.ask(id, func(ctx context.Context) (tried, error) { return p.backtest(ctx, by, id) })
+		cmd = p.back.Read(id, func(ctx context.Context) (tried, error) { return p.backtest(ctx, by, id) })
 	}
 	return tea.Batch(cmd, p.Refresh(env)), true
 }
 
-// ask computes, unless that is under way.
-func (t *trial[T]) ask(id string, compute func(ctx context.Context) (T, error)) tea.Cmd {
-	if t.busy && t.of == id {
-		return nil
+// take stores what was computed for a policy, and reports whether it was that.
+func (t *trial[T]) take(id string, body any) bool {
+	a, ok := t.Take(id, body)
+	if !ok {
+		return false
 	}
-	t.of, t.busy, t.err = id, true, nil
-	return pane.AskFor(policyName, computing, func(ctx context.Context) any {
-		got, err := compute(ctx)
-		return answer[T]{id, got, err}
-	})
+	if t.err, t.got = a.Err, nil; a.Err == nil {
+		t.got = &a.Got
+	}
+	return true
 }
 
-// take stores an answer and reports whether it was one.
-func (t *trial[T]) take(body any) bool {
-	a, ok := body.(answer[T])
-	if !ok || a.of != t.of {
-		return ok
-	}
-	t.busy, t.err, t.got = false, a.err, nil
-	if a.err == nil {
-		t.got = &a.got
+// heads writes a heading over what is computed or failed; false where there is a result,
+// or nobody has asked.
+func (t *trial[T]) heads(id, head, doing string, out *pane.Paras) bool {
+	switch {
+	case t.Busy(id):
+		out.Head(head)
+		out.Add("", doing, screen.Busy)
+	case t.err != nil:
+		out.Head(head)
+		out.Add("", t.err.Error(), screen.Bad)
+	default:
+		return false
 	}
 	return true
 }
@@ -153,7 +154,7 @@ func (p *Policy) backtest(ctx context.Context, by core.Caller, id string) (tried
 const mostExamples = 60
 
 func (p *Policy) Update(env pane.Env, body any) tea.Cmd {
-	if p.cases.take(body) || p.back.take(body) {
+	if id := p.Item().ID; p.cases.take(id, body) || p.back.take(id, body) {
 		return p.Refresh(env)
 	}
 	return p.Detail.Update(env, body)
@@ -218,27 +219,21 @@ func (p *Policy) text(env pane.Env, g *wholePolicy, out *pane.Paras) {
 
 // showBack writes out which past decisions would flip.
 func (p *Policy) showBack(env *pane.Env, out *pane.Paras) {
-	switch t := &p.back; {
-	case t.busy:
-		out.Head("backtest")
-		out.Add("", "deciding the past anew"+env.Glyphs.Ellipsis, screen.Busy)
-	case t.err != nil:
-		out.Head("backtest")
-		out.Add("", t.err.Error(), screen.Bad)
-	case t.got != nil:
-		b := t.got
-		out.Head(fmt.Sprintf("backtest: %d of %d would be decided otherwise", b.Flips, b.Checked))
-		looked := fmt.Sprintf("the last %d decisions by policy, %d of them made anew", b.Last, b.Checked)
-		if b.Unknown > 0 {
-			looked += fmt.Sprintf(", %d about what is not kept", b.Unknown)
-		}
-		if b.Sampled {
-			looked += "; a sample, as each starts the program anew"
-		}
-		out.Add("looked at", looked, screen.Dim)
-		for i := range b.Groups {
-			p.showFlip(env, &b.Groups[i], out)
-		}
+	b := p.back.got
+	if p.back.heads(p.Item().ID, "backtest", "deciding the past anew"+env.Glyphs.Ellipsis, out) || b == nil {
+		return
+	}
+	out.Head(fmt.Sprintf("backtest: %d of %d would be decided otherwise", b.Flips, b.Checked))
+	looked := fmt.Sprintf("the last %d decisions by policy, %d of them made anew", b.Last, b.Checked)
+	if b.Unknown > 0 {
+		looked += fmt.Sprintf(", %d about what is not kept", b.Unknown)
+	}
+	if b.Sampled {
+		looked += "; a sample, as each starts the program anew"
+	}
+	out.Add("looked at", looked, screen.Dim)
+	for i := range b.Groups {
+		p.showFlip(env, &b.Groups[i], out)
 	}
 }
 
@@ -277,28 +272,20 @@ func verdict(word string) string {
 
 // showCases writes out how each case goes, those that fail first.
 func (p *Policy) showCases(out *pane.Paras) {
-	switch t := &p.cases; {
-	case t.busy:
-		out.Head("cases")
-		out.Add("", "running them", screen.Busy)
-	case t.err != nil:
-		out.Head("cases")
-		out.Add("", t.err.Error(), screen.Bad)
-	case t.got != nil:
-		failed := 0
-		for i := range *t.got {
-			if !(*t.got)[i].Passed {
-				failed++
-			}
+	if p.cases.heads(p.Item().ID, "cases", "running them", out) || p.cases.got == nil {
+		return
+	}
+	var failed, passed []judge.CaseResult
+	for _, c := range *p.cases.got {
+		if c.Passed {
+			passed = append(passed, c)
+		} else {
+			failed = append(failed, c)
 		}
-		out.Head(fmt.Sprintf("cases: %d of %d fail", failed, len(*t.got)))
-		for _, passed := range []bool{false, true} {
-			for i := range *t.got {
-				if c := &(*t.got)[i]; c.Passed == passed {
-					showCase(c, out)
-				}
-			}
-		}
+	}
+	out.Head(fmt.Sprintf("cases: %d of %d fail", len(failed), len(failed)+len(passed)))
+	for _, c := range append(failed, passed...) {
+		showCase(&c, out)
 	}
 }
 
