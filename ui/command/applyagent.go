@@ -3,14 +3,17 @@ package command
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 
 	"swarmdeck/engine/budget"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/op"
 	"swarmdeck/store"
 	"swarmdeck/ui/command/swarmfile"
+	"swarmdeck/ui/term"
 )
 
 // roleOf is the role that an agent is made from: of the file, else of the tenant.
@@ -142,4 +145,11 @@ func (a *applier) budget(subject string, want swarmfile.Limits) error {
 	}
 	a.did(action, "budget", name, subject)
 	return nil
+}
+
+// concealed tells of variables that were given in clear and are kept as secrets.
+func (c *call) concealed(given, kept map[string]string) {
+	for _, text := range op.Concealed(given, kept) {
+		fmt.Fprintln(c.env.Stderr, term.Clean(text))
+	}
 }

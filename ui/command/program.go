@@ -3,15 +3,16 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"embed"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
-	"swarmdeck/engine/core"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"swarmdeck/engine/core"
 )
 
 func (t *tree) version() *cobra.Command {
@@ -104,4 +105,15 @@ func (t *tree) help() *cobra.Command {
 			return cmd.Help()
 		},
 	})
+}
+
+// topicFiles are texts of help that belong to no one command, by NAME.txt.
+//
+//go:embed topics
+var topicFiles embed.FS
+
+// topic is the text of help about something that is no command.
+func topic(name string) (string, bool) {
+	text, err := topicFiles.ReadFile("topics/" + name + ".txt")
+	return string(text), err == nil
 }
