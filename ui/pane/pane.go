@@ -23,6 +23,7 @@ import (
 
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/view"
+	"swarmdeck/ui/overlay"
 	"swarmdeck/ui/screen"
 )
 
@@ -166,4 +167,90 @@ type Note struct {
 // Say makes a Cmd that tells the operator something.
 func Say(text string, bad bool) tea.Cmd {
 	return func() tea.Msg { return Note{Text: text, Bad: bad} }
+}
+
+// Fill is a form that a pane wants filled in, and the command line that comes
+// of it. A pane that knows the fields gives it at once, as a Filler; one that
+// has to read them first returns Fill.Ask from its Update.
+//
+//	func (p *Pane) Fill(env pane.Env, action string) (f pane.Fill, has bool, err error) {
+//		s := p.skill
+//		if action != "invoke" {
+//			return f, false, nil
+//		}
+//		return pane.Fill{
+//			Title: "invoke " + s.Ref(), Fields: overlay.SchemaFields(s.ParametersSchema),
+//			Line: func(object core.Raw) []string { return []string{"skill", "invoke", s.Ref(), "--input", string(object)} },
+//		}, true, nil
+//	}
+//
+// When the command refuses the line the form comes back, the reason at the
+// field that the error names.
+type Fill struct {
+	Title  string
+	Fields []overlay.Field
+	Check  func(object core.Raw) error    // see overlay.Form; may be nil
+	Line   func(object core.Raw) []string // the words of the command
+}
+
+// Filler is a pane some of whose actions open a form.
+type Filler interface {
+	// Fill is the form of an action, or why there is none now; has is false for one that
+	// opens no form.
+	Fill(env Env, action string) (f Fill, has bool, err error)
+}
+
+// Ask opens the form by itself: keys pressed just now don't go into it.
+func (f Fill) Ask() tea.Cmd { return func() tea.Msg { return f } }
+
+// Hand is a pane that takes keys as they are while its operator types into it:
+// none of them is a key of the cockpit then but those of its typing scope.
+type Hand interface {
+	// Typing reports whether it does, and the scope of the keys that it leaves.
+	Typing() (scope string, on bool)
+	// Press takes a key, Paste a pasted text.
+	Press(env Env, k tea.KeyPressMsg) tea.Cmd
+	Paste(env Env, text string) tea.Cmd
+	// Secret says that what is typed now is to be written nowhere.
+	Secret() bool
+}
+
+// Pointed is a pane that takes the mouse; the terminal reports it while one is shown.
+type Pointed interface {
+	// Mouse takes what the mouse did at a cell of the pane.
+	Mouse(env Env, msg tea.MouseMsg, x, y int) tea.Cmd
+}
+
+// Aimed is a list that the mouse points into.
+type Aimed interface {
+	// Aim selects the row that is drawn in line y of the pane; false where none is.
+	Aim(y int) bool
+}
+
+// Follower is a pane that follows something which rings no bell of the engine.
+type Follower interface {
+	// Follow is called after each update, with whether the pane is on the screen. Its
+	// Cmd may wait without end; the answer is a Woke.
+	Follow(env Env, visible bool) tea.Cmd
+	// Woke takes such an answer.
+	Woke(env Env, body any) tea.Cmd
+}
+
+// Woke is the answer of a Cmd of a Follower.
+type Woke struct {
+	Pane string
+	Body any
+}
+
+// Paper is something that a pager can show: a text, or what a directory holds.
+type Paper struct {
+	Text string // of several lines, from outside
+	Dir  string // "" is a text; else a directory, relative to the engine's
+}
+
+// Papered is a pane with something for a pager.
+type Papered interface {
+	// Paper is what is under the cursor, else what the pane is about; ok is
+	// false when that is nothing a pager shows.
+	Paper(env Env) (p Paper, ok bool)
 }

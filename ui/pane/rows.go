@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"swarmdeck/engine/core"
 	"swarmdeck/ui/screen"
 )
@@ -208,4 +210,47 @@ func (t *Table[T]) sortAs(sorted int) {
 	t.order = order{}
 	t.all = t.ordered(t.given)
 	t.narrow()
+}
+
+// mark remembers row i as it is drawn now: its marks outlive the rows in
+// memory.
+func (t *Table[T]) mark(i int) {
+	if row, ok := t.at(i); ok {
+		t.marked[t.spec.ID(row)] = t.spec.Item(row)
+	}
+}
+
+func (t *Table[T]) Marks() []Item {
+	ids := t.grid.Marks()
+	if len(ids) == 0 {
+		return nil
+	}
+	items := make([]Item, 0, len(ids))
+	for _, id := range ids {
+		if it, ok := t.marked[id]; ok {
+			items = append(items, it)
+		}
+	}
+	return items
+}
+
+func (t *Table[T]) ClearMarks() {
+	t.grid.ClearMarks()
+	clear(t.marked)
+}
+
+// hold makes the list stand still, so that rows can be looked at while the
+// world goes on, or follow it again.
+func (t *Table[T]) hold(env Env) tea.Cmd {
+	t.held = !t.held
+	switch {
+	case t.held:
+		t.next = t.all
+		return nil
+	case t.pager != nil:
+		return t.Refresh(env)
+	}
+	t.SetRows(env, t.next)
+	t.next = nil
+	return nil
 }
