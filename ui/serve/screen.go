@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/muesli/cancelreader"
+	gossh "golang.org/x/crypto/ssh"
 	xterm "golang.org/x/term"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/ui/term"
 )
 
@@ -189,3 +193,67 @@ func (p passedScreen) await(done <-chan struct{}) {
 }
 
 var _, _ screen = (*ownScreen)(nil), passedScreen{}
+
+// sigContinue tells the other end that a suspended client goes on.
+const sigContinue = "CONT"
+
+// stopPatience is how long a stop may take to come into effect.
+const stopPatience = 300 * time.Millisecond
+
+// suspend stops the client until it goes on, and tells the other end then.
+func (r *remote) suspend() {
+	if r.a.screen == nil {
+		return
+	}
+	size, ok := r.a.screen.suspend()
+	if !ok {
+		return
+	}
+	if size.Width > 0 {
+		r.resize(size)
+	}
+	_, _ = r.ch.SendRequest("signal", false, gossh.Marshal(struct{ Name string }{sigContinue}))
+}
+
+// lend gives the terminal to a program that the engine names: one of this user's, as the
+// engine is. It reports whether that ended well.
+func (r *remote) lend(payload []byte) bool {
+	own, is := r.a.screen.(*ownScreen)
+	var argv []string
+	if !is || r.a.Lend == nil || r.a.Login != nil || core.Decode(payload, &argv) != nil || len(argv) == 0 {
+		return false
+	}
+	err := own.lend(func() error { return r.a.Lend(argv) })
+	if size, bad := own.size(); bad == nil {
+		r.resize(size)
+	}
+	return err == nil
+}
+
+// Passing passes what a cockpit elsewhere writes on to a terminal.
+type Passing struct {
+	To io.Writer
+	// Any says that there was something.
+	Any bool
+	// Screen says that the cockpit has taken the terminal over.
+	Screen bool
+}
+
+func (p *Passing) Write(b []byte) (int, error) {
+	p.Any = p.Any || len(b) > 0
+	p.Screen = p.Screen || bytes.Contains(b, []byte(ansi.SetModeAltScreenSaveCursor))
+	return p.To.Write(b)
+}
+
+// GiveBack undoes what a cockpit sets on a terminal, which one that went away
+// did not: keyboard protocols, paste, focus, mouse and colour reports, the
+// hidden cursor, the alternate screen.
+func (p *Passing) GiveBack() {
+	if !p.Screen {
+		return
+	}
+	_, _ = io.WriteString(p.To, ansi.KittyKeyboard(0, 1)+ansi.ResetModifyOtherKeys+
+		ansi.ResetModeBracketedPaste+ansi.ResetModeFocusEvent+ansi.ResetModeMouseButtonEvent+ansi.ResetModeMouseAnyEvent+
+		ansi.ResetModeMouseExtSgr+ansi.ResetModeLightDark+ansi.ResetModeSynchronizedOutput+
+		ansi.SetModeTextCursorEnable+ansi.ResetModeAltScreenSaveCursor)
+}
