@@ -1,12 +1,14 @@
 package socket
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"swarmdeck/engine/core"
@@ -121,3 +123,41 @@ func (s *successors) wait(ctx context.Context, patience time.Duration) bool {
 	s.pause = min(2*s.pause, longestPause)
 	return true
 }
+
+// maxAhead bounds what is remembered of the standard input.
+const maxAhead = 16 << 20
+
+// Input is the standard input, remembered until it is known which process
+// carries the command out.
+type Input struct {
+	*os.File
+	mu    sync.Mutex
+	kept  bytes.Buffer
+	known bool
+}
+
+func (in *Input) Read(p []byte) (int, error) {
+	n, err := in.File.Read(p)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.known && in.kept.Len() < maxAhead {
+		in.kept.Write(p[:n])
+	}
+	return n, err
+}
+
+func (in *Input) read() []byte {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return bytes.Clone(in.kept.Bytes())
+}
+
+// Stay says that the command is carried out here.
+func (in *Input) Stay() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.known = true
+	in.kept = bytes.Buffer{}
+}
+
+var _ io.ReadCloser = (*Input)(nil)
