@@ -9,6 +9,7 @@ package markdown
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -228,5 +229,26 @@ func (w *writer) raw(lines *text.Segments) {
 	for i := 0; i < lines.Len() && !w.full(); i++ {
 		at := lines.At(i)
 		w.rows(screen.Styled{Text: term.Clean(strings.TrimRight(string(at.Value(w.src)), "\r\n")), Role: w.o.Role})
+	}
+}
+
+// list writes a list, its signs in a column.
+func (w *writer) list(l *ast.List) {
+	number := l.Start
+	for n := l.FirstChild(); n != nil && !w.full(); n = n.NextSibling() {
+		sign := string(w.o.Glyphs.Bullet) + " "
+		if l.IsOrdered() {
+			sign = strconv.Itoa(number) + string(rune(l.Marker)) + " "
+			number++
+		}
+		if w.apart(n) {
+			w.row(screen.Styled{Role: w.o.Role})
+		}
+		w.within(lead{first: sign, rest: strings.Repeat(" ", term.Width(sign)), role: screen.Dim}, func() {
+			if n.FirstChild() == nil {
+				w.row(screen.Styled{Role: w.o.Role})
+			}
+			w.blocks(n)
+		})
 	}
 }
