@@ -2,6 +2,7 @@ package cockpit
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,11 +30,15 @@ func TestTheEnvironmentSaysHowToNotify(t *testing.T) {
 	expect.Says(t, expect.Fault(notice(environment(notify, "growl"))), "osc777")
 }
 
-func TestThePagerGetsTheText(t *testing.T) {
-	cmd := pager(environment("PAGER", "tr a-z A-Z"))("a diff\n")
-	cmd.Stdout = nil
-	out, err := cmd.Output()
-	expect.True(t, err == nil && string(out) == "A DIFF\n", "%q, %v", out, err)
+func TestThePagerAndTheEditorGetTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a diff")
+	run := func(line string) string {
+		return string(expect.Of(exec.Command("sh", "-c", line, "sh", path).Output())(t))
+	}
+	expect.No(t, os.WriteFile(path, []byte("a diff\n"), 0o600))
+	expect.Is(t, run(pager(environment("PAGER", "tr a-z A-Z"))), "A DIFF\n", "the pager")
+	expect.Is(t, run(editor(environment("EDITOR", "printf %s"))), path, "the editor")
+	expect.Is(t, editor(environment()), `vi "$1"`, "without either")
 }
 
 func TestAMistakeInTheUsersKeysIsToldInTheCockpit(t *testing.T) {
