@@ -144,13 +144,7 @@ func (v *View) across(p place, was bool) place {
 func (v *View) clamp() {
 	n := v.lay.total()
 	v.at = max(0, min(v.at, n-1))
-	if v.at < v.top {
-		v.top = v.at
-	}
-	if v.h > 0 && v.at >= v.top+v.h {
-		v.top = v.at - v.h + 1
-	}
-	v.top = max(0, min(v.top, n-v.h))
+	v.top = screen.Window(v.top, v.at, v.h, n)
 }
 
 // Do performs an action by its name in the keymap and tells whether it knows it.

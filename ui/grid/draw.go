@@ -92,15 +92,7 @@ func (g *Grid) read(n, most int) {
 }
 
 // scroll brings the selected row in sight and leaves no room at the end.
-func (g *Grid) scroll(n int) {
-	if g.at < g.top {
-		g.top = g.at
-	}
-	if g.at >= g.top+g.page {
-		g.top = g.at - g.page + 1
-	}
-	g.top = max(0, min(g.top, n-g.page))
-}
+func (g *Grid) scroll(n int) { g.top = screen.Window(g.top, g.at, g.page, n) }
 
 func (g *Grid) titles(c *screen.Canvas, r screen.Rect) {
 	x := r.X + gutter

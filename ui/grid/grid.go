@@ -19,11 +19,6 @@ type Source interface {
 	Row(i int, set func(col int, text string, role screen.Role))
 	// ID names row i; unique, and the same as long as the thing exists.
 	ID(i int) string
-}
-
-// Finder is a Source that knows where an id is. Without it a grid looks for a
-// row that moved within 4096 rows of where it was.
-type Finder interface {
 	// Index is the row of id, or -1.
 	Index(id string) int
 }
@@ -231,31 +226,13 @@ func (g *Grid) sync() {
 	g.place(g.at)
 }
 
-const reach = 4096
-
 // find is the row of id, or -1.
 func (g *Grid) find(id string) int {
-	n := g.Len()
-	if id == "" || n == 0 {
+	if id == "" || g.Len() == 0 {
 		return -1
 	}
-	if f, ok := g.src.(Finder); ok {
-		if i := f.Index(id); i >= 0 && i < n {
-			return i
-		}
-		return -1
-	}
-	from := min(g.at, n-1)
-	for d := 0; d <= reach; d++ {
-		if i := from + d; i < n && g.src.ID(i) == id {
-			return i
-		}
-		if i := from - d; i >= 0 && g.src.ID(i) == id {
-			return i
-		}
-		if from+d >= n && from-d < 0 {
-			break
-		}
+	if i := g.src.Index(id); i < g.Len() {
+		return i
 	}
 	return -1
 }

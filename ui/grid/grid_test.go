@@ -24,6 +24,9 @@ type rows struct {
 
 func (r *rows) Len() int        { return len(r.ids) }
 func (r *rows) ID(i int) string { return r.ids[i] }
+
+func (r *rows) Index(id string) int { return slices.Index(r.ids, id) }
+
 func (r *rows) Row(i int, set func(int, string, screen.Role)) {
 	r.read++
 	set(0, r.ids[i], screen.Accent)
@@ -96,6 +99,14 @@ type texts struct{ cells [][]string }
 
 func (s *texts) Len() int        { return len(s.cells) }
 func (s *texts) ID(i int) string { return strconv.Itoa(i) }
+
+func (s *texts) Index(id string) int {
+	if i, err := strconv.Atoi(id); err == nil && i < len(s.cells) {
+		return i
+	}
+	return -1
+}
+
 func (s *texts) Row(i int, set func(int, string, screen.Role)) {
 	for col, text := range s.cells[i] {
 		set(col, text, screen.Text)

@@ -194,7 +194,7 @@ func (a *area) draw(c *screen.Canvas, r screen.Rect) {
 	}
 	a.fix()
 	a.page = r.H
-	a.top = window(a.top, a.row, r.H, len(a.lines))
+	a.top = screen.Window(a.top, a.row, r.H, len(a.lines))
 	sub := c.Sub(r)
 	for i := 0; i < r.H && a.top+i < len(a.lines); i++ {
 		line, left := a.lines[a.top+i], 0

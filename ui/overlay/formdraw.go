@@ -51,8 +51,8 @@ func (f *Form) Draw(c *screen.Canvas) {
 	}
 	list, help := in.SplitBottom(min(below, max(in.H-1, 0)))
 	if f.at < len(f.fields) {
-		f.top = window(f.top, first, list.H, total)
-		f.top = window(f.top, first+f.rows(f.at)-1, list.H, total)
+		f.top = screen.Window(f.top, first, list.H, total)
+		f.top = screen.Window(f.top, first+f.rows(f.at)-1, list.H, total)
 		f.top = min(f.top, first) // the head of a tall one rather than its end
 	}
 	label := 0

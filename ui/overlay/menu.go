@@ -39,7 +39,7 @@ func (m *Menu) Update(msg tea.Msg) Action {
 	if !ok {
 		return Action{}
 	}
-	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
+	m.move(m.at)
 	s := k.String()
 	if i := slices.IndexFunc(m.Items, func(it Item) bool { return it.Key != "" && it.Key == s }); i >= 0 && !k.IsRepeat {
 		m.at = i
@@ -49,13 +49,13 @@ func (m *Menu) Update(msg tea.Msg) Action {
 	case "esc", "q", "ctrl+c", "left", "h":
 		return Action{Kind: Close}
 	case "j", "down", "tab", "ctrl+n":
-		m.at = min(m.at+1, max(len(m.Items)-1, 0))
+		m.move(m.at + 1)
 	case "k", "up", "shift+tab", "ctrl+p":
-		m.at = max(m.at-1, 0)
+		m.move(m.at - 1)
 	case "g", "home":
-		m.at = 0
+		m.move(0)
 	case "G", "end":
-		m.at = max(len(m.Items)-1, 0)
+		m.move(len(m.Items))
 	case "enter":
 		if !k.IsRepeat {
 			return m.pick(m.at)
@@ -69,6 +69,9 @@ func (m *Menu) Update(msg tea.Msg) Action {
 	return Action{}
 }
 
+// move puts the cursor on an item, or on the nearest that there is.
+func (m *Menu) move(i int) { m.at = min(max(i, 0), max(len(m.Items)-1, 0)) }
+
 func (m *Menu) pick(i int) Action {
 	if i >= len(m.Items) || m.Items[i].Why != "" {
 		return Action{}
@@ -80,8 +83,8 @@ func (m *Menu) pick(i int) Action {
 func (m *Menu) Draw(c *screen.Canvas) {
 	in := box(c, 60, len(m.Items)+2, m.Title)
 	m.in = in
-	m.at = min(max(m.at, 0), max(len(m.Items)-1, 0))
-	m.top = window(m.top, m.at, in.H, len(m.Items))
+	m.move(m.at)
+	m.top = screen.Window(m.top, m.at, in.H, len(m.Items))
 	for i := 0; i < in.H && m.top+i < len(m.Items); i++ {
 		n := m.top + i
 		it, role, y := m.Items[n], screen.Text, in.Y+i
@@ -110,16 +113,4 @@ func (m *Menu) Draw(c *screen.Canvas) {
 			c.Paint(screen.Rect{X: in.X, Y: y, W: in.W, H: 1}, screen.Selected)
 		}
 	}
-}
-
-// window is the first of n rows to show in h lines so that row at is in sight
-// and as little as possible moves.
-func window(top, at, h, n int) int {
-	if at < top {
-		top = at
-	}
-	if h > 0 && at >= top+h {
-		top = at - h + 1
-	}
-	return max(0, min(top, n-h))
 }

@@ -9,6 +9,7 @@
 package overlay
 
 import (
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -117,12 +118,7 @@ func (s *Stack) Open() bool { return len(s.open) > 0 }
 
 // Remove closes one overlay without an action, wherever it is.
 func (s *Stack) Remove(o Overlay) {
-	for i := range s.open {
-		if s.open[i].Overlay == o {
-			s.open = append(s.open[:i:i], s.open[i+1:]...)
-			return
-		}
-	}
+	s.open = slices.DeleteFunc(s.open, func(l layer) bool { return l.Overlay == o })
 }
 
 // Update hands a message to the top overlay. taken is true for every key and

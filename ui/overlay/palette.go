@@ -201,7 +201,7 @@ func (p *Palette) Draw(c *screen.Canvas) {
 	if h == 0 {
 		return
 	}
-	p.top = window(p.top, max(p.at, 0), h, len(p.cands))
+	p.top = screen.Window(p.top, max(p.at, 0), h, len(p.cands))
 	nameW := 8
 	for i := range h {
 		nameW = max(nameW, len(p.cands[p.top+i].Text)+1)

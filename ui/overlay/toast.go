@@ -56,29 +56,14 @@ func (t *Toasts) Add(now time.Time, level Level, text string) {
 	t.Expire(now)
 	t.live = slices.DeleteFunc(t.live, func(old live) bool { return old.Level == level && old.Text == text })
 	if t.live = append(t.live, l); len(t.live) > ToastMost {
-		drop := 0
-		for i := range t.live[:ToastMost] {
-			if t.live[i].Level != Error {
-				drop = i
-				break
-			}
-		}
-		t.live = append(t.live[:drop:drop], t.live[drop+1:]...)
+		drop := max(0, slices.IndexFunc(t.live[:ToastMost], func(l live) bool { return l.Level != Error }))
+		t.live = slices.Delete(t.live, drop, drop+1)
 	}
 }
 
-// Expire takes away what has been in sight long enough and tells whether
-// anything went.
-func (t *Toasts) Expire(now time.Time) bool {
-	n := len(t.live)
-	kept := t.live[:0:0]
-	for _, l := range t.live {
-		if l.until.IsZero() || now.Before(l.until) {
-			kept = append(kept, l)
-		}
-	}
-	t.live = kept
-	return len(kept) != n
+// Expire takes away what has been in sight long enough.
+func (t *Toasts) Expire(now time.Time) {
+	t.live = slices.DeleteFunc(t.live, func(l live) bool { return !l.until.IsZero() && !now.Before(l.until) })
 }
 
 // Dismiss takes the newest message away, an error too; false when none is in

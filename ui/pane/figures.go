@@ -2,6 +2,7 @@ package pane
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +72,11 @@ func Context(c fleet.Context) string {
 		return face.Tokens(c.Used)
 	}
 	return fmt.Sprintf("%d%%", min(100*c.Used/c.Size, 999))
+}
+
+// Joined are the parts that there are, with a sign between.
+func Joined(between string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), between)
 }
 
 // Plural says how many of something there are.

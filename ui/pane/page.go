@@ -88,16 +88,12 @@ func (p *Page) Reached(i int) bool {
 // clamp brings the window and the cursor into the text, and the cursor into
 // the window.
 func (p *Page) clamp() {
+	at := p.top
 	if p.aims {
 		p.at = max(0, min(p.at, len(p.lines)-1))
-		if p.at < p.top {
-			p.top = p.at
-		}
-		if p.h > 0 && p.at >= p.top+p.h {
-			p.top = p.at - p.h + 1
-		}
+		at = p.at
 	}
-	p.top = max(0, min(p.top, len(p.lines)-p.h))
+	p.top = screen.Window(p.top, at, p.h, len(p.lines))
 }
 
 // Do scrolls, folds and opens by a named action: fold folds what the line

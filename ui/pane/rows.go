@@ -37,7 +37,7 @@ func (s source[T]) Row(i int, set func(col int, text string, role screen.Role)) 
 	set(0, s.t.env.Glyphs.Ellipsis, screen.Dim)
 }
 
-// Index implements grid.Finder over the rows that are in memory.
+// Index is over the rows that are in memory.
 func (s source[T]) Index(id string) int {
 	if s.t.pager != nil {
 		return s.t.pager.Index(func(row *T) bool { return s.t.spec.ID(row) == id })

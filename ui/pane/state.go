@@ -61,25 +61,28 @@ func StatusState(s task.Status) State {
 
 // AgentState is the common word for any runtime's status.
 func AgentState(env *Env, a *fleet.Agent) State {
-	word := a.State()
-	switch {
-	case word == "waiting for you" || Asking(env, a) != nil:
-		return State{screen.Waiting, "needs you"}
-	case word == "stuck":
-		return State{screen.Waiting, word}
-	case word == "working" && a.TaskID != "" && Frozen(&env.Snap.EStop, a.TaskID, a.Name):
-		return State{screen.Paused, "frozen"}
+	if Asking(env, a) != nil {
+		return workerState("waiting for you", false)
 	}
-	return State{screen.StateOf(word), word}
+	return workerState(a.State(), a.TaskID != "" && Frozen(&env.Snap.EStop, a.TaskID, a.Name))
 }
 
 // SubagentState is the common word for a subagent's state.
 func SubagentState(env *Env, a *skill.Subagent) State {
-	word := a.Shown()
+	return workerState(a.Shown(), Frozen(&env.Snap.EStop, a.TaskID, a.AgentID))
+}
+
+// CADAgentState is the common word for a CAD agent's state.
+func CADAgentState(a *cad.Agent) State { return workerState(a.Shown(), false) }
+
+// workerState is what is shown of the word that all who work have for how they are.
+func workerState(word string, frozen bool) State {
 	switch {
 	case word == "waiting for you":
 		return State{screen.Waiting, "needs you"}
-	case word == "working" && Frozen(&env.Snap.EStop, a.TaskID, a.AgentID):
+	case word == "stuck":
+		return State{screen.Waiting, word}
+	case word == "working" && frozen:
 		return State{screen.Paused, "frozen"}
 	}
 	return State{screen.StateOf(word), word}
@@ -91,15 +94,6 @@ func SubagentWhy(env *Env, a *skill.Subagent) (string, screen.Role) {
 		return a.Error, screen.Bad
 	}
 	return "asks: " + Asked(env, a.Waiting), screen.Warn
-}
-
-// CADAgentState is the common word for a CAD agent's state.
-func CADAgentState(a *cad.Agent) State {
-	word := a.Shown()
-	if word == "waiting for you" {
-		return State{screen.Waiting, "needs you"}
-	}
-	return State{screen.StateOf(word), word}
 }
 
 // ExecutionState is how far one run of a skill is.

@@ -293,14 +293,7 @@ func (t *Table[T]) Selected(env Env) Item {
 func (t *Table[T]) line(row *T) string {
 	cells := make([]string, len(t.spec.Cols))
 	t.spec.Row(&t.env, row, func(col int, text string, _ screen.Role) { cells[col] = text })
-	text := ""
-	for _, c := range cells {
-		if c != "" && text != "" {
-			text += "\t"
-		}
-		text += c
-	}
-	return text
+	return Joined("\t", cells...)
 }
 
 // Aim implements Aimed.

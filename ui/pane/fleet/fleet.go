@@ -220,9 +220,8 @@ func (p *List) rebuild(env pane.Env) {
 		runs[a.AgentID] = true
 		all = append(all, worker{sub: a})
 	}
-	for i := range p.failed {
-		a := &p.failed[i]
-		if a.TenantID == env.Tenant && !runs[a.AgentID] && env.Now.Sub(a.CompletedAt) < failedShown {
+	for _, a := range p.Failed(env) {
+		if !runs[a.AgentID] {
 			all = append(all, worker{sub: a})
 		}
 	}
@@ -257,29 +256,21 @@ func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role))
 	}
 	if w.task != nil {
 		t := w.task
-		st := pane.TaskState(env, t)
-		set(colState, st.Label(env.Glyphs), st.Role())
-		set(colName, "task "+grid.Ending(t.TaskID), screen.Accent)
-		set(colRole, t.Kind, screen.Dim)
+		head(env, set, pane.TaskState(env, t), "task "+grid.Ending(t.TaskID), t.Kind, t.StartedAt)
 		set(colTask, t.Title, screen.Text)
-		set(colAge, pane.Age(env.Now, t.StartedAt), screen.Dim)
 		if t.Waiting != "" {
 			set(colWhy, "approval", screen.Warn)
 		}
 		return
 	}
 	a := w.agent
-	st := pane.AgentState(env, a)
-	set(colState, st.Label(env.Glyphs), st.Role())
-	set(colName, a.Name, screen.Accent)
+	head(env, set, pane.AgentState(env, a), a.Name, a.Role, a.UpdatedAt)
 	set(colProject, a.Project, screen.Dim)
-	set(colRole, a.Role, screen.Dim)
-	task, taskRole := a.LastTask, screen.Text
+	task := screen.Text
 	if a.TaskID == "" {
-		taskRole = screen.Dim
+		task = screen.Dim
 	}
-	set(colTask, task, taskRole)
-	set(colAge, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
+	set(colTask, a.LastTask, task)
 	set(colContext, pane.Context(a.Context), screen.Dim)
 	set(colTokens, face.Tokens(a.Usage.Tokens), screen.Dim)
 	set(colCost, pane.Cost(a.Usage.CostUSD), screen.Dim)
@@ -292,32 +283,33 @@ func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role))
 	set(colWhy, text, role)
 }
 
-func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
-	st := pane.SubagentState(env, a)
+// head sets what all rows have: how it is, what it is called, its role and since when it
+// is so.
+func head(env *pane.Env, set func(int, string, screen.Role), st pane.State, name, role string, since time.Time) {
 	set(colState, st.Label(env.Glyphs), st.Role())
-	set(colName, a.Label(), screen.Accent)
-	set(colRole, "skill/"+string(a.State), screen.Dim)
+	set(colName, name, screen.Accent)
+	set(colRole, role, screen.Dim)
+	set(colAge, pane.Age(env.Now, since), screen.Dim)
+}
+
+func subRow(env *pane.Env, a *skill.Subagent, set func(int, string, screen.Role)) {
+	head(env, set, pane.SubagentState(env, a), a.Label(), "skill/"+string(a.State), a.UpdatedAt)
 	doing := a.Skill
 	if name, _, _ := strings.Cut(a.Skill, "@"); a.Step != "" && a.Step != name && !a.State.Final() {
 		doing = a.Step + " for " + a.Skill
 	}
 	set(colTask, doing, screen.Text)
-	set(colAge, pane.Age(env.Now, a.UpdatedAt), screen.Dim)
 	text, role := pane.SubagentWhy(env, a)
 	set(colWhy, text, role)
 }
 
 func cadRow(env *pane.Env, a *cad.Agent, set func(int, string, screen.Role)) {
-	st := pane.CADAgentState(a)
-	set(colState, st.Label(env.Glyphs), st.Role())
-	set(colName, a.AgentID, screen.Accent)
-	set(colRole, "cad/"+a.Role, screen.Dim)
+	head(env, set, pane.CADAgentState(a), a.AgentID, "cad/"+a.Role, a.LastActive.Time())
 	doing, role := a.Operation, screen.Text
 	if doing == "" {
 		doing, role = a.WorkspaceID, screen.Dim
 	}
 	set(colTask, doing, role)
-	set(colAge, pane.Age(env.Now, a.LastActive.Time()), screen.Dim)
 	switch {
 	case a.ViolationsInRow >= cad.Stubborn:
 		set(colWhy, fmt.Sprintf("%d times in a row what its role forbids", a.ViolationsInRow), screen.Warn)

@@ -3,7 +3,6 @@ package gate
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -295,18 +294,11 @@ func outcome(a *judge.Approval) string {
 	if a.SelfApproved {
 		text += " (self-approved)"
 	}
-	for _, why := range []string{a.AnswerReason, a.VoidReason} {
-		if why != "" {
-			text += ": " + why
-		}
-	}
-	return text
+	return pane.Joined(": ", text, a.AnswerReason, a.VoidReason)
 }
 
 // joined are the parts that there are, with a space between.
-func joined(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
-}
+func joined(parts ...string) string { return pane.Joined(" ", parts...) }
 
 // short is the start of a digest.
 func short(digest string) string {

@@ -25,12 +25,7 @@ func state(env pane.Env, s *dag.State, out *pane.Paras) {
 	out.Head(fmt.Sprintf("resources (%d)", len(s.Mounts)))
 	for i := range s.Mounts {
 		m := &s.Mounts[i]
-		text := m.ResourceID
-		for _, more := range []string{string(m.Mode), m.Mount} {
-			if more != "" {
-				text += " " + more
-			}
-		}
+		text := pane.Joined(" ", m.ResourceID, string(m.Mode), m.Mount)
 		out.Link(graph.Word(string(m.Holder.Type)), text+" since "+pane.Precise(env.Now, m.Since.Time()), screen.Text, nodeItem(dag.NodeRef{Type: dag.TypeResource, ID: m.ResourceID}))
 	}
 	if len(s.Mounts) == 0 {
