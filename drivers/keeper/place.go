@@ -60,12 +60,13 @@ func (l Local) there(a fleet.Agent, o Choices, record []string, elsewhere string
 	if err != nil {
 		return spec, nil, err
 	}
-	for option, given := range map[string]bool{"read, write and hide": o.Any(), "inspect": o.Inspect, "home, skeleton and login": o.Given()} {
-		if given {
-			return spec, nil, NotThere(option, elsewhere)
-		}
-	}
 	switch {
+	case o.Any():
+		return spec, nil, NotThere("read, write and hide", elsewhere)
+	case o.Inspect:
+		return spec, nil, NotThere("inspect", elsewhere)
+	case o.Given():
+		return spec, nil, NotThere("home, skeleton and login", elsewhere)
 	case profile != cell.Open:
 		apis, err = modelproxy.Read(record, a.Env)
 	case len(record) > 0: // the way to their recorder is one out of its cell
