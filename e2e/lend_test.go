@@ -30,7 +30,7 @@ echo "$a,$b" >"$HOME/typed"
 			if attached {
 				u.daemon()
 			}
-			s := u.sit(80, 24)
+			s := u.atTerminal().sit(80, 24)
 			s.see(`ada`)
 			s.press(enter)
 			s.see(`directory`)
