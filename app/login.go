@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 
 	"swarmdeck/engine/core"
@@ -18,34 +17,39 @@ import (
 )
 
 // hands are whoever started this process: what they interrupt, and their terminal.
-type hands struct{ lent atomic.Bool }
+type hands struct{ interrupts chan os.Signal }
 
-// context ends at the first signal that ends the process, a second one ends it at once. An
-// interrupt is no signal while a program has the terminal: that is told too.
+// context ends at the first signal that ends the process, a second one ends it at once.
 func (h *hands) context() (ctx context.Context, stop context.CancelFunc) {
 	ctx, stop = context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	h.interrupts = make(chan os.Signal, 1)
+	ends := make(chan os.Signal, 1)
+	signal.Notify(h.interrupts, os.Interrupt)
+	signal.Notify(ends, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		defer signal.Stop(signals)
-		for {
-			select {
-			case s := <-signals:
-				if s != os.Interrupt || !h.lent.Load() {
-					stop()
-				}
-			case <-ctx.Done():
-				return
-			}
+		select {
+		case <-h.interrupts:
+		case <-ends:
+		case <-ctx.Done():
 		}
+		signal.Stop(h.interrupts)
+		signal.Stop(ends)
+		stop()
 	}()
 	return ctx, stop
 }
 
-// lend is command.Env's.
+// lend is command.Env's. The terminal interrupts this process too: that is told to spare.
 func (h *hands) lend(argv []string) error {
-	h.lent.Store(true)
-	defer h.lent.Store(false)
+	spare, settled := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(spare, os.Interrupt)
+	signal.Stop(h.interrupts)
+	defer func() {
+		signal.Notify(settled, os.Interrupt)
+		signal.Stop(settled) // it returns once whatever came so far was told
+		signal.Notify(h.interrupts, os.Interrupt)
+		signal.Stop(spare)
+	}()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return cmd.Run()

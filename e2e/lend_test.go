@@ -19,11 +19,10 @@ func TestAPagerHasTheTerminalToItself(t *testing.T) {
 			pager := filepath.Join(u.home, "pager")
 			expect.No(t, os.WriteFile(pager, []byte(`#!/bin/sh
 cat >"$HOME/page"
-trap 'echo interrupted' INT
+trap : INT
 echo PAGING
-read a </dev/tty
-read b </dev/tty
-echo "$a,$b" >"$HOME/typed"
+until [ "$line" ]; do read line </dev/tty; done
+echo "$line" >"$HOME/typed"
 `), 0o700))
 			u.set("PAGER=" + pager)
 			u.ok("agent", "create", "ada", "--project", "tools", "--dir", u.home, "--", "cat")
@@ -36,11 +35,9 @@ echo "$a,$b" >"$HOME/typed"
 			s.see(`directory`)
 			s.press("go")
 			s.see(`PAGING`)
-			s.press(ctrlC)
-			s.see(`interrupted`)
-			s.press("q" + enter)
+			s.press(ctrlC + "q" + enter)
 			s.see(`directory`)
-			expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(u.home, "typed")))(t)), ",q\n", "typed at the pager")
+			expect.Is(t, string(expect.Of(os.ReadFile(filepath.Join(u.home, "typed")))(t)), "q\n", "typed at the pager")
 			expect.Has(t, string(expect.Of(os.ReadFile(filepath.Join(u.home, "page")))(t)), "pager", "the page")
 			s.press(":version" + enter) // what is typed now is the cockpit's again
 			s.see(`swarmdeck `)
