@@ -30,7 +30,7 @@ const (
 // yet, which can take a moment.
 func (p *Pool) Kernels() []cad.Kernel {
 	return core.Map(p.kernels, func(f *finding) cad.Kernel {
-		why, version := p.look(context.Background(), f, false)
+		version, why := p.look(context.Background(), f, false)
 		out := cad.Kernel{Name: f.Name, Version: version}
 		if why != nil {
 			out.Why = why.Error()
@@ -55,7 +55,7 @@ func (p *Pool) find(ctx context.Context, name string) error {
 		names := core.Map(p.kernels, func(f *finding) string { return f.Name })
 		return core.Invalid("kernel", name, strings.Join(names, " or "))
 	}
-	why, _ := p.look(ctx, f, true)
+	_, why := p.look(ctx, f, true)
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("look for kernel %s: %w", name, err)
 	}
@@ -65,25 +65,25 @@ func (p *Pool) find(ctx context.Context, name string) error {
 	return nil
 }
 
-// look says why a kernel can't be used, and its version. It looks for one that nobody
+// look says what version a kernel is of, and why it can't be used. It looks for one that nobody
 // has looked for yet, or with again that was not there a while ago, and remembers the
 // answer, unless ctx ended it.
-func (p *Pool) look(ctx context.Context, f *finding, again bool) (why error, version string) {
+func (p *Pool) look(ctx context.Context, f *finding, again bool) (version string, why error) {
 	p.mu.Lock()
 	known := *f
 	p.mu.Unlock()
 	if !known.looked.IsZero() && !(again && known.why != nil && time.Since(known.looked) > findAgain) {
-		return known.why, known.version
+		return known.version, known.why
 	}
 	if f.Find != nil {
 		ctx, stop := context.WithTimeoutCause(ctx, findPatience, errors.New("no answer within 45 s"))
 		defer stop()
 		if why = f.Find(ctx); errors.Is(why, context.Canceled) {
-			return why, known.version
+			return known.version, why
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f.looked, f.why = time.Now(), why
-	return why, f.version
+	return f.version, why
 }
