@@ -43,7 +43,13 @@ type signing struct {
 	mu    sync.Mutex
 	known map[string]signersOf // by tenant
 	free  map[string]time.Time // since when a tenant was seen to be nobody's
+	// endorsed are the words that were read in the logs, by the public key that signed one
+	// and its request. It is for one goroutine.
+	endorsed map[[2]string]audit.Endorsement
 }
+
+// maxEndorsed bounds them; one that finds no room is followed at the next start.
+const maxEndorsed = 1024
 
 type signersOf struct {
 	keys []string // public keys, base64; none while the log has no event
@@ -75,14 +81,18 @@ func (d *engines) lookAtKeys(ctx context.Context, engines []postgres.Engine, own
 		left--
 		of := signersOf{at: time.Now()}
 		var untrusted error
+		var endorsed []audit.Endorsement
 		err := d.base.Part("").View(ctx, o.Tenant, func(tx store.Tx) (err error) {
 			untrusted = d.sealer.MaySign(tx)
-			of.keys, err = audit.Signers(tx)
+			if of.keys, err = audit.Signers(tx); err == nil {
+				endorsed, err = audit.Endorsed(tx)
+			}
 			return err
 		})
 		if err != nil {
 			continue
 		}
+		d.endorse(ctx, o.Tenant, endorsed)
 		if untrusted == nil && len(of.keys) > 0 { // by a rotation perhaps, which the log is to name
 			of.keys = append(of.keys, mine)
 		}
@@ -93,6 +103,25 @@ func (d *engines) lookAtKeys(ctx context.Context, engines []postgres.Engine, own
 		d.signing.known[o.Tenant] = of
 		d.signing.mu.Unlock()
 		d.untrusted(o.Tenant, untrusted)
+	}
+}
+
+// endorse notes what a tenant's log says of keys, and has that log follow what is known,
+// if its engine is here.
+func (d *engines) endorse(ctx context.Context, tenant string, found []audit.Endorsement) {
+	s := &d.signing
+	if s.endorsed == nil {
+		s.endorsed = map[[2]string]audit.Endorsement{}
+	}
+	for _, e := range found {
+		if len(s.endorsed) < maxEndorsed {
+			s.endorsed[[2]string{e.By, e.Request}] = e
+		}
+	}
+	if eng, here := d.Here(tenant); here {
+		for _, e := range s.endorsed {
+			_, _ = d.sealer.Follow(ctx, eng.Audit, tenant, e) // it is looked at again
+		}
 	}
 }
 

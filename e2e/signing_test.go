@@ -84,3 +84,44 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 	}
 	endSecond(unix.SIGTERM)
 }
+
+func TestOneCommandAtAnyEngineTrustsAMachineForAllTenantsOfADatabase(t *testing.T) {
+	t.Parallel()
+	cluster := postgrestest.Start(t)
+	first, second, third := newUser(t), newUser(t), newUser(t)
+	for _, u := range []*user{first, second, third} {
+		u.onDatabase(t, cluster.Database(t, "endorsed"), nil)
+	}
+	for _, tenant := range []string{"t_aa", "t_bb", "t_cc"} {
+		first.ok("tenant", "create", tenant)
+		first.ok("--tenant", tenant, "session", "create")
+	}
+	spread := func(n string) {
+		t.Helper()
+		expect.Await(t, n+" engines with tenants", func() bool {
+			return strings.TrimSpace(cluster.SQL(t, "endorsed", "select count(distinct engine) from owner where until > clock_timestamp()")) == n
+		})
+	}
+	request := func(u *user) string {
+		asks := u.asks(t, "--tenant", "t_aa", "session", "create")
+		return asks[len(asks)-1]
+	}
+	two, three := request(second), request(third)
+	first.joined(t)
+	second.joined(t)
+	spread("1")
+	out := first.ok("--tenant", "t_bb", "audit", "key", "endorse", two)
+	expect.True(t, strings.Contains(out, "endorsed key"), "%s", out)
+	spread("2")
+	third.joined(t)
+	mine := strings.TrimSpace(cluster.SQL(t, "endorsed", "select convert_from(o.tenant, 'UTF8') from owner o join engine e on e.name = o.engine order by e.since desc limit 1"))
+	second.ok("--tenant", mine, "audit", "key", "endorse", three)
+	spread("3")
+	for _, tenant := range []string{"t_aa", "t_bb", "t_cc"} {
+		expect.Await(t, "all keys in the log of "+tenant, func() bool {
+			return strings.Count(first.ok("--tenant", tenant, "audit", "key", "show"), "signs") == 3
+		})
+		first.ok("--tenant", tenant, "audit", "verify")
+		first.ok("--tenant", tenant, "audit", "reconcile")
+	}
+}

@@ -121,6 +121,12 @@ func (e *Engine) TrustKey(ctx context.Context, by core.Caller, request string) (
 	return e.Audit.TrustKey(ctx, by, e.sealer, request)
 }
 
+// EndorseKey has each engine of the database trust the key of another machine, at its
+// request, for the logs that trust the key here.
+func (e *Engine) EndorseKey(ctx context.Context, by core.Caller, request string) (audit.Endorsement, error) {
+	return e.sealer.Endorse(ctx, e.Audit, by, request)
+}
+
 // RetireKey ends what the key of another machine may sign in the caller's log.
 func (e *Engine) RetireKey(ctx context.Context, by core.Caller, id string) (audit.Key, error) {
 	return e.Audit.RetireKey(ctx, by, e.sealer, id)

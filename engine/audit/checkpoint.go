@@ -23,6 +23,7 @@ const heads store.Bucket = "audit_head"
 var (
 	checkpointKey = []byte("checkpoint")
 	verifiersKey  = []byte("verifiers") // see namedText
+	endorsedKey   = []byte("endorsed")  // see Endorsed
 )
 
 // maxCheckpoint bounds what is read as a checkpoint: three lines and some

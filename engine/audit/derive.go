@@ -178,7 +178,7 @@ func (r *replay) additional(tx store.Tx) error {
 		return true, nil
 	}
 	known := func(key, value []byte) (bool, error) {
-		if !bytes.Equal(key, checkpointKey) && !bytes.Equal(key, verifiersKey) && !bytes.Equal(key, sealedKey) {
+		if !slices.ContainsFunc([][]byte{checkpointKey, verifiersKey, sealedKey, endorsedKey}, func(k []byte) bool { return bytes.Equal(key, k) }) {
 			r.delta(derived(heads, key, "", value))
 		}
 		return true, nil

@@ -189,7 +189,7 @@ func (s *Sealer) names(tx store.Tx, record func(*Entry) (uint64, error)) ([]name
 		return nil, err
 	}
 	for _, k := range fresh {
-		if k.seq, err = record(k.entry()); err != nil {
+		if k.seq, err = record(k.entry("")); err != nil {
 			return nil, err
 		}
 		named = append(named, k)
@@ -200,9 +200,9 @@ func (s *Sealer) names(tx store.Tx, record func(*Entry) (uint64, error)) ([]name
 	return named, tx.Put(heads, bytes.Clone(verifiersKey), namedText(named))
 }
 
-// entry is the event that names a key.
-func (k *namedKey) entry() *Entry {
-	detail := keyDetail{Verifier: k.verifier, By: k.by, Signature: k.signature, Accepted: k.accepted}
+// entry is the event that names a key; endorsed is one of another log that it follows, or "".
+func (k *namedKey) entry(endorsed string) *Entry {
+	detail := keyDetail{Verifier: k.verifier, By: k.by, Signature: k.signature, Accepted: k.accepted, Endorsed: endorsed}
 	if k.way == keyEvent {
 		detail.By, detail.Replaces = "", k.by
 	}
@@ -217,4 +217,5 @@ type keyDetail struct {
 	By        string `json:"by,omitzero"`        // the key that trusts or retires it
 	Signature string `json:"signature,omitzero"` // by the replaced key, or by By; without it the key came in another way than by a rotation
 	Accepted  string `json:"accepted,omitzero"`  // what a trusted key signed to be one of this log
+	Endorsed  string `json:"endorsed,omitzero"`  // id of the event in another tenant's log by which it is trusted
 }

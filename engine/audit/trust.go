@@ -6,7 +6,10 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"swarmdeck/engine/core"
 	"swarmdeck/store"
@@ -22,7 +25,7 @@ type UntrustedError struct {
 
 // Error names the one command that helps.
 func (e *UntrustedError) Error() string {
-	return fmt.Sprintf("the log of %s does not trust this machine's signing key %s; where an engine has the tenant, run: swarmdeck --tenant %s audit key trust %s",
+	return fmt.Sprintf("the log of %s does not trust this machine's signing key %s; where an engine has the tenant, run: swarmdeck --tenant %s audit key trust %s; for all tenants at once, at any engine: audit key endorse, with the same request",
 		e.Tenant, e.KeyID, e.Tenant, e.Request)
 }
 
@@ -103,11 +106,16 @@ func Signers(tx store.Tx) ([]string, error) {
 // TrustKey lets the key of another engine sign the caller's log too, at its request, as
 // its UntrustedError has it. One that may sign already is left as it is, a CONFLICT.
 func (l *Ledger) TrustKey(ctx context.Context, by core.Caller, s *Sealer, text string) (Key, error) {
+	return l.trust(ctx, by, s, text, "")
+}
+
+// trust is TrustKey, by an event of another log where endorsed names one.
+func (l *Ledger) trust(ctx context.Context, by core.Caller, s *Sealer, text, endorsed string) (Key, error) {
 	public, accepted, err := readRequest(text)
 	if err != nil {
 		return Key{}, err
 	}
-	return l.nameKey(ctx, by, s, func(may *signers) (namedKey, error) {
+	return s.nameKey(ctx, l, by, endorsed, func(may *signers) (namedKey, error) {
 		k := namedKey{verifier: verifierOf(public, by.Tenant), way: trustEvent, accepted: accepted}
 		switch {
 		case may.may(k.verifier):
@@ -122,7 +130,7 @@ func (l *Ledger) TrustKey(ctx context.Context, by core.Caller, s *Sealer, text s
 // RetireKey ends what another key may sign in the caller's log; id is its KeyID.
 // What it signed before stays valid.
 func (l *Ledger) RetireKey(ctx context.Context, by core.Caller, s *Sealer, id string) (Key, error) {
-	return l.nameKey(ctx, by, s, func(may *signers) (namedKey, error) {
+	return s.nameKey(ctx, l, by, "", func(may *signers) (namedKey, error) {
 		for _, v := range may.valid {
 			if keyID(v) == id {
 				return namedKey{verifier: v, way: retireEvent}, nil
@@ -132,10 +140,15 @@ func (l *Ledger) RetireKey(ctx context.Context, by core.Caller, s *Sealer, id st
 	})
 }
 
-// nameKey records an event about another key, which the one here signs.
-func (l *Ledger) nameKey(ctx context.Context, by core.Caller, s *Sealer, choose func(*signers) (namedKey, error)) (made Key, err error) {
+func errNoKey() error {
+	return core.Errorf(core.Unavailable, "audit key: there is no signing key here")
+}
+
+// nameKey records an event about another key, which the one here signs; endorsed is the
+// event of another log that it follows, or "".
+func (s *Sealer) nameKey(ctx context.Context, l *Ledger, by core.Caller, endorsed string, choose func(*signers) (namedKey, error)) (made Key, err error) {
 	if s == nil {
-		return made, core.Errorf(core.Unavailable, "audit key: there is no signing key here")
+		return made, errNoKey()
 	}
 	err = l.Update(ctx, by, func(tx *Tx) error {
 		s.mu.Lock()
@@ -154,7 +167,7 @@ func (l *Ledger) nameKey(ctx context.Context, by core.Caller, s *Sealer, choose 
 		}
 		k.seq = tx.Next()
 		k.signature = base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, k.statement(Origin(tx.Tenant()))))
-		if _, err := tx.Record(*k.entry()); err != nil {
+		if _, err := tx.Record(*k.entry(endorsed)); err != nil {
 			return err
 		}
 		named = append(named, k)
@@ -167,4 +180,98 @@ func (l *Ledger) nameKey(ctx context.Context, by core.Caller, s *Sealer, choose 
 		return tx.Tx.Put(heads, bytes.Clone(verifiersKey), namedText(named))
 	})
 	return made, err
+}
+
+// endorseEvent is recorded when the key here speaks for another to all engines of a
+// database.
+const endorseEvent = "audit.key.endorsed"
+
+// maxEndorsed bounds the endorsements in one log, of which the oldest go.
+const maxEndorsed = 32
+
+// Endorsement is the word of a signing key, for each log that it may sign, that another
+// may sign that log too. It holds by its signature, wherever it is read.
+type Endorsement struct {
+	KeyID     string `json:"key_id"` // of the other, in the log that records it
+	Request   string `json:"request"`
+	By        string `json:"by"`        // public key, base64
+	Signature string `json:"signature"` // by it, base64
+	Event     string `json:"event_id"`  // that records it
+}
+
+// statement is what the signature is of.
+func (e Endorsement) statement() []byte { return []byte("swarmdeck/key-endorsed\n" + e.Request + "\n") }
+
+// Endorse records in the caller's log that this key speaks for another, at its request, as
+// an UntrustedError has it. In this log too that has no effect before Follow.
+func (s *Sealer) Endorse(ctx context.Context, l *Ledger, by core.Caller, text string) (e Endorsement, err error) {
+	public, _, err := readRequest(text)
+	if err != nil {
+		return e, err
+	}
+	if s == nil {
+		return e, errNoKey()
+	}
+	err = l.Update(ctx, by, func(tx *Tx) error {
+		all, err := Endorsed(tx.Tx)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		e = Endorsement{KeyID: keyID(verifierOf(public, by.Tenant)), Request: text, By: publicOf(s.key)}
+		e.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(s.key, e.statement()))
+		s.mu.Unlock()
+		seq, err := tx.Record(Entry{Type: endorseEvent, Subject: "audit_key", ID: e.KeyID, Detail: e})
+		if err != nil {
+			return err
+		}
+		e.Event = string(appendID(nil, idPrefix(by.Tenant), seq))
+		all = append(all, e)
+		var b []byte
+		for _, e := range all[max(0, len(all)-maxEndorsed):] {
+			b = fmt.Appendln(b, e.KeyID, e.Request, e.By, e.Signature, e.Event)
+		}
+		return tx.Tx.Put(heads, bytes.Clone(endorsedKey), b)
+	})
+	return e, err
+}
+
+var errEndorsed = errors.New("is not KEY REQUEST BY SIGNATURE EVENT")
+
+// Endorsed are the endorsements in the log of a transaction's tenant, oldest first. Who
+// can write the store can write them: what they say holds by their signatures alone.
+func Endorsed(tx store.Tx) (all []Endorsement, err error) {
+	data, err := tx.Get(heads, endorsedKey)
+	if err != nil {
+		return nil, fmt.Errorf("read the endorsed keys of %s: %w", tx.Tenant(), err)
+	}
+	for line := range strings.Lines(string(data)) {
+		p := strings.Fields(line)
+		if len(p) != 5 || len(all) == maxEndorsed {
+			return nil, fmt.Errorf("the endorsed keys of %s: line %d: %w", tx.Tenant(), len(all)+1, errEndorsed)
+		}
+		all = append(all, Endorsement{KeyID: p[0], Request: p[1], By: p[2], Signature: p[3], Event: p[4]})
+	}
+	return all, nil
+}
+
+// Follow is TrustKey for a tenant's log, if the endorsement is by a key that may
+// sign that log and asks for it. A key that the log named before is left as it is: an old
+// word does not undo that it was retired.
+func (s *Sealer) Follow(ctx context.Context, l *Ledger, tenant string, e Endorsement) (trusted bool, err error) {
+	public, accepted, err := readRequest(e.Request)
+	if err != nil {
+		return false, nil // somebody else wrote it
+	}
+	named, err := l.named(ctx, tenant, nil)
+	if err != nil {
+		return false, err
+	}
+	may, by, other := signersOf(tenant, named), verifierOf(e.By, tenant), verifierOf(public, tenant)
+	if !may.may(by) || !signedBy(by, e.Signature, e.statement()) || !signedBy(other, accepted, request(publicIn(may.founder), public)) ||
+		slices.ContainsFunc(named, func(k namedKey) bool { return k.verifier == other }) {
+		return false, nil
+	}
+	_, err = l.trust(ctx, core.Caller{Tenant: tenant, Kind: core.Engine, Name: "engine"}, s, e.Request, e.Event)
+	return err == nil, err
 }

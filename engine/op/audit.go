@@ -78,6 +78,18 @@ func auditLog() []*Op {
 			return c.TrustKey(ctx, c.By, request)
 		}),
 		change(Op{
+			Name: "audit key endorse", Short: "Let the key of another machine sign all logs that this machine's key may sign", Role: Admin, Confirm: ConfirmAsk, Undo: "audit key retire", Done: "endorsed",
+			Long: "Let the key of another machine sign each log of the database that the key of this machine may sign: `audit key trust` for\n" +
+				"all tenants, at any engine. Each engine follows for the logs that it has, within some seconds, and for others once it\n" +
+				"has them; where a key was named before, nothing changes. Logs that another machine founded need a request of their own.",
+		}, arg("REQUEST", ""), func(ctx context.Context, c *Call, request string) (Told[audit.Endorsement], error) {
+			if err := c.direct(); err != nil {
+				return Told[audit.Endorsement]{}, err
+			}
+			e, err := c.EndorseKey(ctx, c.By, request)
+			return told(e, "endorsed key "+e.KeyID+": engines trust it in each log of its request that trusts this machine's key"), err
+		}),
+		change(Op{
 			Name: "audit key retire", Short: "End what another machine's key may sign in this log", Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Undo: "audit key trust", Done: "retired",
 			Long: "End what the key of another machine may sign in the tenant's log: one that was lost, or whose machine is no more. What it\n" +
 				"signed before stays valid. The key of the engine that has the tenant signs that; its own it can't retire.",
