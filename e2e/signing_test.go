@@ -55,6 +55,9 @@ func TestAnEngineTakesTenantsOfADatabaseWhoseLogsTrustItsKeyAndNoOthers(t *testi
 	if code, out, errs := second.run(trust...); code == 0 || !strings.Contains(out+errs, "brought this line") {
 		t.Errorf("another machine says which keys are trusted: exit code %d %s%s", code, out, errs)
 	}
+	if code, out, errs := second.run("--tenant", "t_aa", "audit", "key", "endorse", trust[len(trust)-1]); code == 0 || !strings.Contains(out+errs, "it holds for all tenants") {
+		t.Errorf("another machine says which keys are trusted everywhere: exit code %d %s%s", code, out, errs)
+	}
 	first.ok(trust...)
 	expect.Await(t, "a tenant at each engine", func() bool { return owners() == "2 2" })
 	for _, u := range []*user{first, second} {

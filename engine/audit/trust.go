@@ -272,6 +272,6 @@ func (s *Sealer) Follow(ctx context.Context, l *Ledger, tenant string, e Endorse
 		slices.ContainsFunc(named, func(k namedKey) bool { return k.verifier == other }) {
 		return false, nil
 	}
-	_, err = l.trust(ctx, core.Caller{Tenant: tenant, Kind: core.Engine, Name: "engine"}, s, e.Request, e.Event)
+	_, err = l.trust(ctx, core.Self(tenant, "audit"), s, e.Request, e.Event)
 	return err == nil, err
 }
