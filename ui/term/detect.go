@@ -1,3 +1,12 @@
+// Package term is what the cockpit knows about terminals: which text may be
+// printed, how many cells it takes, and what the terminal at hand can do.
+//
+// Everything an agent, a file or the network wrote goes through this package
+// before it reaches a screen. It promises that what it returns holds no
+// control character, no escape sequence, no bidirectional control and nothing
+// invisible, and that terminals which count grapheme clusters and terminals
+// which count code points (wcwidth) agree on its width, also after it was
+// joined to other text from this package.
 package term
 
 import (
@@ -153,4 +162,29 @@ func on(v string) bool {
 func IsTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && xterm.IsTerminal(int(file.Fd()))
+}
+
+// Size is that of a terminal in cells.
+type Size struct{ Width, Height int }
+
+// Remote is a terminal at the other end of a connection: this process can't
+// ask it for its size or its signals, it is told.
+type Remote struct {
+	Size
+	// Resized gives each new size, the newest only when several wait.
+	Resized <-chan Size
+	// Suspend stops the program at the other end as ctrl+z stops a local one,
+	// and returns when it goes on; nil when it can't.
+	Suspend func()
+	// Hold, called before, has what is typed wait until Suspend or Run returns; nil where
+	// nobody reads ahead.
+	Hold func()
+	// Run gives the terminal to a program of whoever sits there, and returns when that
+	// has ended; nil when it can't.
+	Run func(argv []string) error
+	// Full says that the other end is behind: what is written now would be old
+	// when it is seen. Nil never is.
+	Full func() bool
+	// Drained gets a token when that may have changed.
+	Drained <-chan struct{}
 }
