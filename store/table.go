@@ -189,3 +189,87 @@ func (t *table) cursor() *bbolt.Cursor {
 }
 
 func (t *table) done(c *bbolt.Cursor) { t.spare = c }
+
+// tenant is what the writer knows of one tenant: its buckets in the current
+// transaction and its counters.
+type tenant struct {
+	tables
+	ledger  group.Ledger
+	touched bool // an update of this commit wrote something
+}
+
+// The transactions are those of every store; what is below them is tables.
+type (
+	request = group.Request[func(Tx) error]
+	readTx  struct {
+		*group.ReadTx[Bucket, *table]
+		ts tables
+	}
+)
+
+var (
+	_ Tx                              = (*group.WriteTx[Bucket, *table])(nil)
+	_ Tx                              = (*readTx)(nil)
+	_ group.WriteBase[Bucket, *table] = (*tenant)(nil)
+)
+
+func (ts *tables) Find(name Bucket) (*table, error) { return ts.find(name) }
+
+func (ts *tables) Get(t *table, key []byte) ([]byte, error) { return t.get(key) }
+
+func (ts *tables) Scan(t *table, o *group.Overlay[*table], from, to []byte, reverse bool, visit group.Visit) error {
+	return scan(t, o, from, to, reverse, visit)
+}
+
+func (ts *tables) Count(name string) (int64, error) {
+	t, err := ts.counters()
+	if err != nil {
+		return 0, err
+	}
+	return group.ReadCounter(name, t.get)
+}
+
+func (t *tenant) Cell(name string) (*group.Counter, error) { return t.ledger.Cell(name, t.Count) }
+
+// edge knows roughly where a bucket's keys end: the greatest key of some
+// commits ago. Keys beyond it count as arriving in order even when those of
+// concurrent callers overtake each other.
+type edge struct {
+	known      bool
+	was, is    []byte // the greatest key some commits ago and now
+	commits    int
+	next       []byte // becomes was
+	lastCommit uint64
+}
+
+// edgeAge is the number of commits after which the edge moves on.
+const edgeAge = 8
+
+// arrival says where a key lies that is put.
+type arrival int
+
+const (
+	anywhere arrival = iota
+	again            // at the edge, where a greater one has been: most are written once more
+	newest           // beyond all others
+	arrivals
+)
+
+// arrive says where a key lies, and moves the edge.
+func (e *edge) arrive(key []byte, commit uint64) arrival {
+	if e.lastCommit != commit {
+		e.lastCommit = commit
+		if e.commits++; e.commits >= edgeAge {
+			e.commits = 0
+			e.was, e.next = e.next, append(e.was[:0], e.is...)
+		}
+	}
+	if bytes.Compare(key, e.is) > 0 {
+		e.is = append(e.is[:0], key...)
+		return newest
+	}
+	if bytes.Compare(key, e.was) > 0 {
+		return again
+	}
+	return anywhere
+}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -243,3 +245,70 @@ func (w *writer) create(id string) (err error) {
 	w.wrote = true
 	return nil
 }
+
+// submit hands a request to the writer and waits for its outcome. When ctx
+// ends before the writer took it, it is not run at all.
+func (db *DB) submit(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
+	for {
+		err := db.once(ctx, tenant, create, fn)
+		if held := new(group.HeldError); err != nil && errors.As(err, &held) {
+			select {
+			case <-held.Until:
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if !errors.Is(err, ErrFull) || ifFull(ctx) != Wait {
+			return err
+		}
+		if ctx, err = db.await(ctx, err); err != nil {
+			return cmp.Or(db.fatal(), err)
+		}
+	}
+}
+
+func (db *DB) once(ctx context.Context, tenant string, create bool, fn func(Tx) error) error {
+	if ctx.Err() != nil && ifFull(ctx) == Wait {
+		ctx = lifted(ctx, db.Outage())
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if db.readOnly {
+		return ErrReadOnly
+	}
+	if full := db.Full(); full != nil && ifFull(ctx) != UseReserve {
+		return full
+	}
+	return db.queue.Do(ctx, tenant, create, fn)
+}
+
+// guard turns a panic of bbolt, which is how it meets a damaged page, into an
+// error. Use it only around calls of bbolt, never around a caller's code.
+func guard(err *error, doing string, b Bucket) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s %s: %w: damaged page: %v", doing, b, ErrUnusable, r)
+	}
+}
+
+// recovered turns a panic of a caller's code into that caller's error.
+func recovered(err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	if fault, ok := r.(interface{ Addr() uintptr }); ok {
+		*err = fmt.Errorf("%w: a page can't be read (fault at %#x)", ErrUnusable, fault.Addr())
+	} else {
+		*err = &PanicError{Value: r, Stack: debug.Stack()}
+	}
+}
+
+// PanicError is what an Update or View returns when its fn panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("transaction panicked: %v", e.Value) }

@@ -1,3 +1,19 @@
+// Package acp runs agents that speak the Agent Client Protocol, version 1,
+// over their standard input and output.
+//
+// What is asked of the operator's judgement passes the fleet's gate: each
+// session/request_permission, and each file or terminal method that we serve.
+// An approval is answered allow_once and never allow_always, which would move
+// the decision into the agent for good. The protocol's permissions are
+// cooperative: a call that an agent did not ask about is recorded as such, and
+// a change of the agent's own permission mode is audited.
+//
+// What an agent says is data. Kinds of updates that this version does not know
+// are kept as they came and never guessed; every message is bounded.
+//
+// An agent is one conversation: its tasks are prompts in one session, which is
+// taken up again after a restart where the agent offers that. Its process
+// starts with the first prompt and then stays.
 package acp
 
 import (
@@ -9,6 +25,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/cell/home"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
@@ -95,4 +112,15 @@ func (r *Runtime) Open(ctx context.Context, rec fleet.Agent, notify func(fleet.H
 		Retry: a.retry, Greets: p.recall().Session == "" || rec.Trouble != nil, Anew: func() { a.Keep.Greets = true }, Leave: a.leave,
 	})
 	return a, nil
+}
+
+// Keep implements fleet.Keeper: what is kept for agents that are no more goes.
+func (r *Runtime) Keep(_ context.Context, agents []fleet.Agent) error {
+	var shared []string
+	for _, a := range agents {
+		if p, err := r.placeOf(a); err == nil && p.Home != nil {
+			shared = append(shared, filepath.Dir(p.Home.Path))
+		}
+	}
+	return home.Keep(r.State, agents, shared...)
 }

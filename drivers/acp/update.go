@@ -1,8 +1,12 @@
 package acp
 
 import (
+	"fmt"
 	"time"
 
+	acp "github.com/coder/acp-go-sdk"
+
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/jsonrpc"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
@@ -101,5 +105,95 @@ func (t *turn) update(u update) {
 		t.emit(keeper.Plan(core.Map(u.Entries, func(e planEntry) fleet.Step { return fleet.Step{Text: e.Content, Status: e.Status} })))
 	case "usage_update":
 		t.s.spend(u)
+	}
+}
+
+// block is a content block: text, image, audio, resource_link or resource.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MimeType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource *struct {
+		URI  string `json:"uri"`
+		Text string `json:"text"`
+	} `json:"resource"`
+}
+
+// readBlock turns a content block into text. One of a kind that is not known
+// is kept as it came, so that nothing said is lost.
+func readBlock(raw core.Raw) string {
+	var b block
+	if len(raw) == 0 {
+		return ""
+	}
+	if jsonrpc.Decode(raw, &b) != nil {
+		return core.ClipTo(string(raw), maxNoise)
+	}
+	switch b.Type {
+	case "text":
+		return b.Text
+	case "image", "audio":
+		return fmt.Sprintf("[%s %s, %d bytes]", b.Type, b.MimeType, len(b.Data)/4*3)
+	case "resource_link":
+		return fmt.Sprintf("[%s %s]", b.Name, b.URI)
+	case "resource":
+		if b.Resource != nil {
+			return fmt.Sprintf("[%s]\n%s", b.Resource.URI, b.Resource.Text)
+		}
+	}
+	return "[unknown content] " + core.ClipTo(string(raw), maxNoise)
+}
+
+// leadsHere reports whether its processes reach ports of the engine's: what has no
+// wall on a host has that host's network.
+func (p place) leadsHere() bool { return p.there == nil || p.Spec.Wall.Profile != cell.Open }
+
+// servers are those that a session is given.
+func (a *agent) servers(pe *peer) ([]acp.McpServer, error) {
+	program := ""
+	if t := a.place.there; t != nil {
+		switch program = t.Hosts.Program(t.Spec.Whose.Tenant, t.Host); {
+		case !a.place.leadsHere():
+			return nil, core.Errorf(core.Unavailable, "an open agent on a host has no way to the engine")
+		case !cell.HasPorts(pe.Proc.Missing()):
+			return nil, core.Errorf(core.Unavailable, "host %s gives it no network of its own, and so no way to the engine", t.Host)
+		case program == "":
+			return nil, core.Errorf(core.Unavailable, "host %s has not said where this program is", t.Host)
+		}
+	}
+	return a.r.Servers(a.rec, program)
+}
+
+// command is one that the agent offers for a prompt's beginning. They are sent as text.
+type command struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Input       core.Raw `json:"input"`
+}
+
+// mostCommands is how many are taken from one update.
+const mostCommands = 1000
+
+// commandsChanged takes what the agent says of its commands: each time all of them.
+func (s *session) commandsChanged(all []command) {
+	var list []fleet.Command
+	for _, c := range all[:min(len(all), mostCommands)] {
+		var input struct {
+			Hint string `json:"hint"`
+		}
+		if len(c.Input) > 0 && jsonrpc.Decode(c.Input, &input) != nil {
+			input.Hint = "" // a kind of input that is not known
+		}
+		list = append(list, fleet.Command{Name: c.Name, Description: c.Description, Hint: input.Hint})
+	}
+	s.mu.Lock()
+	s.commands = list
+	learned := s.learned
+	s.mu.Unlock()
+	if learned { // else it is told with what the session begins with
+		s.publish()
 	}
 }

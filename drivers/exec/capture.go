@@ -4,14 +4,20 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"swarmdeck/drivers/cell"
 	"swarmdeck/drivers/pipe"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/task"
 )
 
 // Bounds of what is kept of a task's output.
@@ -158,4 +164,106 @@ func (s *stream) digest() string {
 		return ""
 	}
 	return hex.EncodeToString(s.sum.Sum(nil))
+}
+
+// Bounds of a task's log.
+const (
+	maxLogLine  = 64 << 10
+	maxLogBytes = 16 << 20
+	maxLogLines = 100_000
+	maxTail     = 1000 // lines of its end
+	maxTailSize = 1 << 20
+)
+
+// taskLog passes lines of both streams on, one at a time, up to the bounds, and
+// the last ones once there are no more.
+type taskLog struct {
+	mu   sync.Mutex
+	out  func(level, line string)
+	log  pipe.Log[logged]
+	rest string // where what is past the bounds can be found
+}
+
+type logged struct{ level, line string }
+
+func newTaskLog(out func(level, line string), rest string) *taskLog {
+	tail := pipe.Tail[logged]{Most: maxTail, Bytes: maxTailSize}
+	return &taskLog{out: out, rest: rest, log: pipe.Log[logged]{Lines: maxLogLines, Bytes: maxLogBytes, Tail: tail}}
+}
+
+func (l *taskLog) line(level string, line []byte, cut int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := pipe.Marked(line, cut)
+	passes, first := l.log.Passes(logged{level, s}, len(s))
+	if first {
+		l.out("WARN", fmt.Sprintf("log is cut here: it reached its limit of %d lines or %d MiB; %s; its last lines follow at the end",
+			maxLogLines, maxLogBytes>>20, l.rest))
+	}
+	if passes {
+		l.out(level, s)
+	}
+}
+
+// end passes on the last lines of a log that was cut.
+func (l *taskLog) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines, gone := l.log.Tail.Take()
+	if gone > 0 {
+		l.out("WARN", fmt.Sprintf("%d lines are left out here", gone))
+	}
+	for _, x := range lines {
+		l.out(x.level, x.line)
+	}
+}
+
+// lastLine is the last line of a text that is not blank, for error messages.
+func lastLine(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
+		s = s[i+1:]
+	}
+	return strings.TrimSpace(s)
+}
+
+// maxFormer is how many lines of output Former gives, the last ones.
+const maxFormer = 900
+
+// Former tells in lines of a log how a run ended whose engine had died, and what
+// of its output that engine had not read. Their source names the very run: no two
+// runs have the same.
+func Former(k cell.Kept) []task.LogLine {
+	var said []task.LogLine
+	add := func(level, text string) { said = append(said, task.LogLine{Level: level, Message: text}) }
+	split := func(data []byte, each func(line []byte, cut int)) {
+		lines := pipe.Splitter{Max: maxLogLine, Emit: each}
+		_, _ = lines.Write(data)
+		lines.Close()
+	}
+	split(k.Stdout, func(line []byte, cut int) {
+		e, err := parse(line)
+		if k.Whose.Task == "" && cut == 0 && err == nil && (e.Type == "log" || e.Type == "message") {
+			add(e.Level, core.ClipTo(e.Text, maxLogLine))
+			return
+		}
+		add("INFO", pipe.Marked(line, cut))
+	})
+	split(k.Stderr, func(line []byte, cut int) { add("WARN", pipe.Marked(line, cut)) })
+	over := max(0, len(said)-maxFormer)
+	head := "the engine died at " + k.Lost.UTC().Format(time.RFC3339) + " while this ran"
+	switch {
+	case over > 0 || k.Cut:
+		head += fmt.Sprintf("; the last %d lines that it had not read:", len(said)-over)
+	case len(said) > 0:
+		head += fmt.Sprintf("; the %d lines that it had not read:", len(said))
+	default:
+		head += ", and had read all that it wrote"
+	}
+	lines := append([]task.LogLine{{Level: "WARN", Message: head}}, said[over:]...)
+	lines = append(lines, task.LogLine{Level: "WARN", Message: "of the former engine's run: it " + k.Outcome()})
+	for i := range lines {
+		lines[i].Source = "former engine, run " + k.Name
+	}
+	return lines
 }

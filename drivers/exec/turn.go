@@ -2,13 +2,21 @@ package exec
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"swarmdeck/drivers/cell/pin/named"
 	"swarmdeck/drivers/keeper"
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/fleet"
+	"swarmdeck/engine/judge"
+	"swarmdeck/engine/judge/edits"
 	"swarmdeck/engine/task"
 )
 
@@ -159,4 +167,85 @@ func (t *turn) askNow(s *session, e fleet.Event) {
 		t.mu.Unlock()
 		s.decide(e.CallID, ans)
 	})
+}
+
+var _ fleet.Steerer = (*agent)(nil)
+
+// Hears implements fleet.Steerer: it does as soon as it was told a task, until it
+// has given its result. On a wire it hears between its processes.
+func (a *agent) Hears() error {
+	if a.wire != nil {
+		return fleet.ErrNextPrompt
+	}
+	_, _, err := a.listening()
+	return err
+}
+
+// Steer implements fleet.Steerer: the message is a line of the agent's input.
+func (a *agent) Steer(text, uri string) error {
+	t, s, err := a.listening()
+	if err != nil || a.wire != nil {
+		return cmp.Or(err, fleet.ErrNextPrompt)
+	}
+	line, err := core.Encode(saidLine{Type: "message", Text: text, URI: uri})
+	if err != nil {
+		return fmt.Errorf("encode a message: %w", err)
+	}
+	if err := s.send(line); err != nil {
+		return err
+	}
+	t.emit(fleet.Event{Type: "prompt", Text: text})
+	return nil
+}
+
+// listening is the turn under way with its process.
+func (a *agent) listening() (*turn, *session, error) {
+	a.Mu.Lock()
+	defer a.Mu.Unlock()
+	switch t, s := a.Turn, a.Sess; {
+	case t == nil || s == nil || s.turn.Load() != t:
+		return nil, nil, core.Errorf(core.Unavailable, "its process has no task yet")
+	case t.settled():
+		return nil, nil, core.Errorf(core.Unavailable, "it has given its result")
+	default:
+		return t, s, nil
+	}
+}
+
+// written finds the files of the agent's directory that a tool request writes whole, as
+// they are before: who is asked sees how they would change, or that they are new, and an
+// answer holds for that alone.
+func (a *agent) written(args core.Raw) []judge.File {
+	if a.Host != "" { // they are not this machine's
+		return nil
+	}
+	argv := []string{"tee"}
+	for _, path := range edits.Written(args) {
+		if filepath.IsAbs(path) {
+			rel, err := filepath.Rel(a.Spec.Dir, path)
+			if err != nil {
+				continue
+			}
+			path = rel
+		}
+		if filepath.IsLocal(path) {
+			argv = append(argv, filepath.Clean(path))
+		}
+	}
+	if len(argv) == 1 {
+		return nil
+	}
+	files := a.Pins.Look(a.Spec.Whose.Tenant, named.Line{Argv: argv, Dir: a.Spec.Dir})
+	dir, err := os.OpenRoot(a.Spec.Dir) // what a link leads out of it is not looked at
+	if err != nil {
+		return files
+	}
+	defer dir.Close()
+	for _, path := range argv[1:] {
+		_, err := dir.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(files, func(f judge.File) bool { return f.Path == path }) {
+			files = append(files, judge.File{Path: path})
+		}
+	}
+	return files
 }

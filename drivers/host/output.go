@@ -1,12 +1,18 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"syscall"
 	"time"
 
+	"github.com/hashicorp/yamux"
+
 	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/desk"
 	"swarmdeck/drivers/host/wire"
+	"swarmdeck/engine/core"
+	"swarmdeck/engine/host"
 )
 
 // stream is what has come of an output and is not passed on yet.
@@ -185,3 +191,79 @@ func (p *Process) happened(e wire.Event) error {
 
 // maxHeld is how often a host is believed that the wall of a run has held something.
 const maxHeld = 100
+
+// collect takes over what so many runs of a former engine have left there.
+func (l *link) collect(ctx context.Context, c *wire.Conn, n int) error {
+	for n > 0 {
+		var f wire.Control
+		if err := c.ReadAny(&f); err != nil {
+			return err
+		}
+		var answer wire.Control
+		switch {
+		case f.Beat > 0:
+			answer = l.pool.answer(f.Beat)
+		case f.Kept != nil:
+			n--
+			if err := f.Kept.Check(); err != nil {
+				return fmt.Errorf("%w: %w", wire.ErrFrame, err)
+			}
+			if l.pool.opt.Kept != nil && l.pool.opt.Kept(ctx, l.at.tenant, l.at.name, l.kept(f.Kept)) != nil {
+				continue
+			}
+			answer.Took = f.Kept.Run
+		default:
+			continue
+		}
+		if err := c.Send(answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept is what the keeper has of a run, as cells of this machine have it.
+func (l *link) kept(k *wire.Kept) cell.Kept {
+	ago := func(ms int64) time.Time { return time.Now().Add(-time.Duration(ms) * time.Millisecond) }
+	all := cell.Kept{
+		Name: k.Run[:min(len(k.Run), 12)], Run: "host " + l.at.name + "/agent:" + k.Agent,
+		Whose: cell.Whose{Tenant: l.at.tenant, Agent: k.Agent}, Lost: ago(k.LostMS), Ended: ago(k.EndedMS), How: cell.EndedThere,
+		Stdout: k.Stdout, Stderr: k.Stderr, Cut: k.Cut,
+	}
+	for _, task := range k.Tasks {
+		all.Tasks = append(all.Tasks, desk.Text(task, wire.MaxID))
+	}
+	if k.Itself {
+		all.How, all.Code, all.Signal = cell.EndedItself, k.Code, syscall.Signal(k.Signal)
+	}
+	return all
+}
+
+func (p *Pool) Clear(ctx context.Context, h host.Host) error {
+	l, gone := p.begin(h)
+	defer gone()
+	err := l.clear(ctx)
+	for failed := 0; err != nil && ctx.Err() == nil; failed++ {
+		l.set(host.Refused, desk.Text(err.Error(), maxReason))
+		if !core.Within(ctx.Done(), core.Backoff(failed, firstRest, longRest)) {
+			err = l.clear(ctx)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", l.state().Reason, err)
+	}
+	return err
+}
+
+func (l *link) clear(ctx context.Context) error {
+	epoch, err := l.pool.epoch(ctx, l.at.tenant)
+	if err != nil {
+		return err
+	}
+	return l.reach(ctx, func(_ *yamux.Session, stream *yamux.Stream) error {
+		if err := end(wire.New(stream, wire.MaxFromHost), wire.End{Remove: true, Epoch: epoch}); err != nil {
+			return fmt.Errorf("end what is there: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,9 +1,15 @@
+// Package pipe speaks with a child process through its pipes, line by line,
+// without ever waiting for it: lines from it are bounded, lines to it queue.
 package pipe
 
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"strings"
+
+	"swarmdeck/engine/secret"
 )
 
 // Splitter cuts a byte stream into lines of a bounded length. Of a longer
@@ -69,4 +75,61 @@ func Marked(line []byte, cut int) string {
 		s += fmt.Sprintf(" … (%d more bytes of this line)", cut)
 	}
 	return s
+}
+
+// Streams are three pipes in the place of a process's standard input, output and error:
+// its user has ours, and who stands for the process theirs.
+func Streams() (ours, theirs [3]*os.File, err error) {
+	for n := range ours {
+		r, w, err := os.Pipe()
+		if err != nil {
+			CloseAll(ours)
+			CloseAll(theirs)
+			return ours, theirs, fmt.Errorf("make a pipe: %w", err)
+		}
+		if ours[n], theirs[n] = r, w; n == 0 {
+			ours[n], theirs[n] = w, r
+		}
+	}
+	return ours, theirs, nil
+}
+
+// CloseAll closes those that are there.
+func CloseAll(files [3]*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// masked is a stream that is read as what it is written into makes of it.
+type masked struct {
+	io.ReadCloser
+	in    *secret.Writer
+	buf   []byte
+	ready bytes.Buffer
+	err   error
+}
+
+// Masked is a stream without secrets, as into makes it: what that writes to ready is read.
+func Masked(from io.ReadCloser, mask *secret.Mask, into func(ready *bytes.Buffer) io.Writer) io.ReadCloser {
+	m := &masked{ReadCloser: from, buf: make([]byte, 32<<10)}
+	m.in = mask.Writer(into(&m.ready))
+	return m
+}
+
+func (m *masked) Read(p []byte) (int, error) {
+	for m.ready.Len() == 0 && m.err == nil {
+		var n int
+		n, m.err = m.ReadCloser.Read(m.buf)
+		_, _ = m.in.Write(m.buf[:n])
+		if m.err != nil {
+			m.in.Close()
+		}
+	}
+	if m.ready.Len() == 0 {
+		return 0, m.err
+	}
+	return m.ready.Read(p)
 }

@@ -1,3 +1,13 @@
+// Package policy runs policies that are programs, each in a cell of its own.
+//
+// The program is a reader: it reads the system's programs and libraries and its
+// own file, writes nothing that lasts, opens no socket of any kind, gains no
+// right, and has bounds on memory, processor, processes and files. It gets one
+// JSON document and must answer one judge.Reply within the deadline. Whatever
+// else it does is a fault, and a fault asks a person.
+//
+// Where a system holds no reader the program runs with a deadline and a clean
+// environment only, and every reply says that it was not jailed.
 package policy
 
 import (
@@ -7,9 +17,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"swarmdeck/drivers/cell"
 	"swarmdeck/engine/judge"
@@ -174,4 +186,29 @@ func (r *Runner) plan(ctx context.Context, p *judge.Program) (spec cell.Spec, ja
 		profile = cell.Reader
 	}
 	return r.spec(argv(p, dir), dir, profile), jailed, nil
+}
+
+// sanitised is text without escape sequences, controls and what turns or
+// hides text; lines stay.
+func sanitised(text []byte) string {
+	var out strings.Builder
+	for _, r := range strings.ToValidUTF8(string(text), "\uFFFD") {
+		switch {
+		case r == '\n' || r == '\t':
+			out.WriteRune(r)
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r):
+			out.WriteRune('\uFFFD')
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// lastLine is the end of what a program said, for the reason of a fault.
+func lastLine(said string) string {
+	if i := strings.LastIndexByte(said, '\n'); i >= 0 {
+		said = said[i+1:]
+	}
+	return said
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -121,3 +123,38 @@ func integer(column []byte) int64 {
 
 // truth reads a column of the type boolean.
 func truth(column []byte) bool { return len(column) == 1 && column[0] == 1 }
+
+// worded is an error of the driver in one line.
+type worded struct {
+	text string
+	error
+}
+
+func (w worded) Error() string { return w.text }
+func (w worded) Unwrap() error { return w.error }
+
+// inOneLine joins what a connection was refused for, which the driver says on a line
+// for each try.
+func inOneLine(err error) error {
+	if !errors.As(err, new(*pgconn.ConnectError)) {
+		return err
+	}
+	lines := strings.Split(err.Error(), "\n\t")
+	return worded{strings.TrimSpace(lines[0] + " " + strings.Join(slices.Compact(lines[1:]), "; ")), err}
+}
+
+// withoutDSN is what is wrong with a DSN, of which nothing is quoted that may be a
+// password: the driver would leave some in it.
+func withoutDSN(err error) error {
+	why := err.Error()
+	if i := strings.LastIndex(why, quoted); i >= 0 {
+		why = why[i+len(quoted):]
+	}
+	if strings.Contains(err.Error(), quoted+"failed to parse") { // and why ends with a part of it
+		why = "neither postgres://… nor words key=value; in a URL, write signs and spaces of a password as %40"
+	}
+	return fmt.Errorf("the URL can't be used: %s", why)
+}
+
+// quoted is what stands between a DSN and what is wrong with it.
+const quoted = "`: "

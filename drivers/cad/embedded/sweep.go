@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"swarmdeck/drivers/cad/env"
+	"swarmdeck/drivers/cad/format"
 	"swarmdeck/drivers/cad/kernel"
 	"swarmdeck/drivers/cad/profile"
 	"swarmdeck/engine/cad/mesh"
@@ -97,4 +101,49 @@ func (k *Kernel) revolve(ctx context.Context, r *env.Revolve) (*kernel.Solid, er
 	y := mesh.Scale(mesh.Cross(z, x), math.Copysign(1, r.Angle))
 	origin := mesh.Add(r.Origin, mesh.Add(mesh.Scale(r.XAxis, point[0]), mesh.Scale(r.YAxis, point[1])))
 	return placed(ctx, s, mesh.Transform{x, y, z, origin})
+}
+
+// Export writes named bodies as STEP.
+func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o env.ExportOptions) error {
+	if o.Schema != "" && o.Schema != "AP214" {
+		return env.Unsupported("schema", o.Schema, env.Embedded, env.OCCT)
+	}
+	var all []format.Part
+	for _, p := range parts {
+		m, tolerance, err := k.Mesh(ctx, []string{p.Hash}, o.Deflection, o.Angle)
+		if err != nil {
+			return err
+		}
+		all = append(all, format.Part{Name: p.Name, Mesh: m, Tolerance: tolerance})
+	}
+	return env.Refused(format.WriteSTEP(ctx, w, all), env.InvalidParameter)
+}
+
+// Import reads nothing: files of whole faces need another kernel.
+func (k *Kernel) Import(_ context.Context, _ []byte, kind string) ([]env.Imported, error) {
+	return nil, env.Unsupported("format", kind, env.Embedded, env.OCCT)
+}
+
+// CodeCache is where compiled code is kept between runs, for Options.CacheDir; ""
+// where nothing can be kept, which only costs time.
+func CodeCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	dir = filepath.Join(dir, "swarmdeck", "code")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return ""
+	}
+	return dir
+}
+
+// ShareCache has a process whose home is not the user's find the same CodeCache: what
+// it may write, and its environment.
+func ShareCache() (write []string, env map[string]string) {
+	dir := CodeCache()
+	if dir == "" {
+		return nil, nil
+	}
+	return []string{dir}, map[string]string{"XDG_CACHE_HOME": filepath.Dir(filepath.Dir(dir))}
 }

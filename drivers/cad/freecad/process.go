@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,4 +115,14 @@ func (p *process) call(ctx context.Context, method string, params, result any) e
 		return p.blame(err)
 	}
 	return err
+}
+
+// maxTail is how much of what a process says is kept, in bytes: its end.
+const maxTail = 4096
+
+// last is the last line of what a process said, which of a Python error says
+// what it was.
+func last(said *pipe.Kept) string {
+	lines := strings.Split(strings.TrimSpace(pipe.Text(said.Bytes())), "\n")
+	return core.OneLine(strings.TrimSpace(lines[len(lines)-1]), 300)
 }

@@ -16,6 +16,10 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
+
+	"github.com/hashicorp/yamux"
+	"golang.org/x/sys/unix"
 
 	"swarmdeck/engine/core"
 )
@@ -95,4 +99,20 @@ func (c *Conn) frame() ([]byte, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return data, err
+}
+
+// Config is that of the multiplexed connection, at both ends: without a log, and without
+// keep-alives, as there are beats.
+func Config() *yamux.Config {
+	c := yamux.DefaultConfig()
+	c.EnableKeepAlive = false
+	c.LogOutput = io.Discard
+	return c
+}
+
+// SinceBoot is a clock that goes on while the machine sleeps.
+func SinceBoot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
+	return time.Duration(t.Nano())
 }

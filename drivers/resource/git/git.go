@@ -121,3 +121,20 @@ func (d *Driver) Sweep(ctx context.Context, tenant string) error {
 	_, err = repo.Do(ctx, "gc", "--quiet", "--prune=1.hour.ago")
 	return errors.Join(err, repo.Sweep(ctx, time.Now().Add(-staleAfter)))
 }
+
+// repo opens the repository of a tenant, and makes it first.
+func (d *Driver) repo(ctx context.Context, tenant, format string) (git.Repository, error) {
+	if err := core.CheckTenant(tenant); err != nil {
+		return git.Repository{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := git.Repository{Git: git.Git{Cells: d.opt.Cells}, Dir: filepath.Join(d.opt.Dir, tenant, "worktrees.git")}
+	if format != "sha1" {
+		r.Dir += "-" + format
+	}
+	return r, r.Make(ctx, format)
+}
+
+// keptRef is what keeps a snapshot.
+func keptRef(id string) string { return "refs/kept/" + id }
