@@ -2,9 +2,12 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // ActorKind says what sort of party acts. Only an operator may answer an
@@ -84,4 +87,34 @@ func Asking(ctx context.Context, by Caller) Caller {
 // Self is the engine acting on its own account inside a tenant.
 func Self(tenant, component string) Caller {
 	return Caller{Tenant: tenant, Name: component, Kind: Engine, Door: DoorEngine}
+}
+
+const maxWhom = 128 // bytes of a role, an agent or a project
+
+// CheckWhom reports what is wrong with whom a rule is for: a role, an agent, the agents
+// of a project, or with none of them everybody.
+func CheckWhom(role, agent, project string) error {
+	if role != "" && agent != "" || project != "" && role+agent != "" {
+		return Errorf(InvalidInput, "role, agent and project: a rule is for one of them, or for everybody").With("field", "agent")
+	}
+	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
+	for _, f := range []struct{ name, value string }{{"role", role}, {"agent", agent}, {"project", project}} {
+		if len(f.value) > maxWhom || !utf8.ValidString(f.value) || strings.ContainsFunc(f.value, hidden) {
+			return Invalid(f.name, f.value, fmt.Sprintf("at most %d printable bytes", maxWhom))
+		}
+	}
+	return nil
+}
+
+// Whom says it: "", "role NAME", "agent NAME" or "project NAME".
+func Whom(role, agent, project string) string {
+	switch {
+	case role != "":
+		return "role " + role
+	case agent != "":
+		return "agent " + agent
+	case project != "":
+		return "project " + project
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -123,4 +124,95 @@ func CheckTrace(id string) error {
 		return Invalid("trace_id", id, "32 lower-case hex digits, not all zero")
 	}
 	return nil
+}
+
+// NewUUID makes the version 4 UUID (RFC 9562) of record seq of a tenant, for
+// records whose model asks for one (model 3). Bytes 0-2 mark the tenant as the
+// tag of NewID does and bytes 10-15 are seq, so that such a record is found
+// without an index and a foreign id is known without a look into that tenant;
+// the rest is random. A nil r means crypto/rand; seq is below 2^48.
+func NewUUID(tenant string, seq uint64, r io.Reader) string {
+	if r == nil {
+		r = rand.Reader
+	}
+	var b [16]byte
+	if _, err := io.ReadFull(r, b[3:10]); err != nil {
+		panic(fmt.Sprintf("core: random source failed: %v", err)) // crypto/rand never fails on supported systems
+	}
+	copy(b[:3], uuidTag(tenant))
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	var s [8]byte
+	binary.BigEndian.PutUint64(s[:], seq)
+	copy(b[10:], s[2:])
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func uuidTag(tenant string) []byte {
+	sum := sha256.Sum256([]byte(tenant))
+	return sum[:3]
+}
+
+// IsUUID reports whether id reads as a version 4 UUID in lower case.
+func IsUUID(id string) bool {
+	_, ok := parseUUID(id)
+	return ok
+}
+
+func parseUUID(id string) (b [16]byte, ok bool) {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' || strings.ToLower(id) != id {
+		return b, false
+	}
+	n, err := hex.Decode(b[:], []byte(strings.ReplaceAll(id, "-", "")))
+	return b, err == nil && n == 16 && b[6]>>4 == 4 && b[8]>>6 == 2
+}
+
+// LocalUUID returns the sequence number of a UUID made by NewUUID for this
+// tenant; field names it in errors. It fails with INVALID_INPUT for what is no
+// version 4 UUID and with ErrForeign for one of another tenant. The caller
+// compares the whole id with the record's own: the random part is part of it.
+func LocalUUID(field, tenant, id string) (uint64, error) {
+	b, ok := parseUUID(id)
+	if !ok {
+		return 0, Invalid(field, id, "a version 4 UUID, as printed by the list commands")
+	}
+	if string(b[:3]) != string(uuidTag(tenant)) {
+		return 0, fmt.Errorf("%s %s: %w", field, id, ErrForeign)
+	}
+	var s [8]byte
+	copy(s[2:], b[10:])
+	return binary.BigEndian.Uint64(s[:]), nil
+}
+
+// SpanID names the span of a piece of work: its kind and id, and which of
+// several tries. It follows from these, so that a link to a span can be made
+// where the work is given out, long before the span is known to whom it
+// belongs. W3C Trace Context: 16 lower-case hex digits, never all zero.
+func SpanID(tenant, kind, id string, n int) string {
+	b := make([]byte, 0, 96)
+	for _, part := range []string{"span", tenant, kind, id} {
+		b = append(append(b, part...), 0)
+	}
+	sum := sha256.Sum256(strconv.AppendInt(b, int64(n), 10))
+	sum[7] |= 1
+	return hex.EncodeToString(sum[:8])
+}
+
+// Traceparent is the W3C header of that name for a span of a trace.
+func Traceparent(trace, span string) string { return "00-" + trace + "-" + span + "-01" }
+
+var traceparentPattern = Pattern(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+
+// ParseTraceparent reads a W3C traceparent header, of this version or a later
+// one; ok is false for anything else, which is then as good as none.
+func ParseTraceparent(header string) (trace, span string, ok bool) {
+	if len(header) > 512 {
+		return "", "", false
+	}
+	m := traceparentPattern().FindStringSubmatch(header)
+	if m == nil || m[1] == "ff" || m[1] == "00" && m[4] != "" || strings.Trim(m[2], "0") == "" || strings.Trim(m[3], "0") == "" {
+		return "", "", false
+	}
+	return m[2], m[3], true
 }

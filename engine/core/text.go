@@ -1,7 +1,9 @@
 package core
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -41,4 +43,33 @@ func OneLine(s string, n int) string {
 // Printable says that each character of s can be shown.
 func Printable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
+
+// Join writes words as a line of a POSIX shell that is read as these words again.
+func Join(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = Quote(w)
+	}
+	return strings.Join(quoted, " ")
+}
+
+// Quote makes one word of s, in single quotes where that is needed.
+func Quote(s string) string {
+	plain := func(r rune) bool {
+		return r > 0x7f && r != 0xfffd || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
+			strings.ContainsRune("-_./:=@,+%^~", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Pattern is a regular expression that is compiled at its first use. Patterns
+// of the whole program compiled at its start would be most of what our own
+// packages do there, and few commands use more than some of them. A mistake in
+// expr panics at the first use.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
