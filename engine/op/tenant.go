@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/estop"
 	"swarmdeck/engine/health"
 	"swarmdeck/engine/retention"
 	"swarmdeck/engine/swarm"
@@ -130,4 +131,46 @@ func tenantErase() *Op {
 		done, err := c.Retention.Erase(ctx, c.By, subject)
 		return erased(done), err
 	})
+}
+
+func tenantSlots() []*Op {
+	var n int
+	count := &Param{Name: "slots", About: "run at most `N` at once, 1-10000", Need: true, Into: &n}
+	return []*Op{
+		define(Op{Name: "tenant slots show", Short: "Show how many tasks run at once", Effect: Reads, Full: true},
+			func(_ context.Context, c *Call) (swarm.Slots, error) { return c.Swarm.SlotsOf(c.By.Tenant), nil }),
+		define(Op{
+			Name: "tenant slots set", Short: "Have so many tasks run at once", Role: Admin, Undo: "tenant slots delete", Done: "set",
+			Long: "Give the tenant slots of its own: so many tasks run at once that go to no agent. It holds at once; what runs goes on.\n" +
+				"Tenants without slots of their own share those of the engine: serve --slots N, or SWARMDECK_SLOTS, 8 unless said.",
+			Example: "tenant slots set --slots 16",
+			Params:  []*Param{count},
+			Check:   func(*Call) error { return swarm.CheckSlots("slots", n) },
+		}, func(ctx context.Context, c *Call) (swarm.Slots, error) {
+			set, _, err := c.Swarm.SetSlots(ctx, c.By, n)
+			return set, err
+		}),
+		define(Op{Name: "tenant slots delete", Short: "Share the engine's slots again", Role: Admin, Done: "deleted"},
+			func(ctx context.Context, c *Call) (swarm.Slots, error) { return c.Swarm.ShareSlots(ctx, c.By) }),
+	}
+}
+
+func estops() []*Op {
+	press := func(o Op, do func(ctx context.Context, c *Call, reason string) (estop.State, error)) *Op {
+		var reason string
+		o.Params = []*Param{why(&reason)}
+		o.Params[0].Need = true
+		return define(o, func(ctx context.Context, c *Call) (estop.State, error) { return do(ctx, c, reason) })
+	}
+	return []*Op{
+		// Stopping is reversible and must be one step: no confirmation.
+		press(Op{
+			Name: "estop on", Short: "Freeze every agent and claim at once", Example: "estop on --reason 'it deletes files'",
+			Undo: "estop off", Done: "pressed",
+		}, byCaller(func(c *Call) callerAct[string, estop.State] { return c.Swarm.EStops.Press })),
+		press(Op{Name: "estop off", Short: "Thaw what the emergency stop froze", Confirm: ConfirmAsk, Done: "released"},
+			byCaller(func(c *Call) callerAct[string, estop.State] { return c.Swarm.EStops.Thaw })),
+		define(Op{Name: "estop show", Short: "Show the emergency stop and who has not acknowledged", Effect: Reads},
+			func(_ context.Context, c *Call) (estop.State, error) { return c.Swarm.EStops.State(c.By.Tenant), nil }),
+	}
 }
