@@ -1,3 +1,14 @@
+// Package swarm runs the tasks of a task.Table through runners that drivers
+// provide: it dispatches, claims, leases, tends, settles and retries them. What
+// they wait for is kept by the packages queue, session, budget and estop, which
+// know nothing of tasks but what they ask of it.
+//
+// Everything that matters is in the store. What is held in memory (leases,
+// running work, pause flags) is rebuilt from it by New, and is changed only
+// by commit hooks, so it never runs ahead of the disk.
+//
+// Lock order: no method calls the ledger while it holds Swarm.mu; commit
+// hooks take Swarm.mu on the store's writer and must stay short.
 package swarm
 
 import (
@@ -222,3 +233,16 @@ func (s *leasing) poke(tenant string) {
 	s.mu.Unlock()
 	s.ring()
 }
+
+// What is kept of a tenant beside its tasks.
+const (
+	tenants    record.Rows[Tenant]       = "tenant"  // at tenantKey
+	parked     record.Rows[task.Outcome] = "parked"  // number of a task: what waits at the result gate
+	requests   record.Rows[request]      = "idem"    // hash of an idempotency key
+	requestsOf record.Rows[[]byte]       = "idem.of" // number of a task → key in requests
+)
+
+// countLease is the counter of a tenant that leases are numbered by.
+const countLease = "lease"
+
+var tenantKey = record.Key("tenant")

@@ -1,3 +1,10 @@
+// Package task is what a task is and how it is kept: its header, input and
+// result, the lists that tasks are found by, what is counted of them, and the
+// lines they log. A Table holds those of all tenants.
+//
+// It moves a task as it is told to and says so in the audit log; whether and
+// when a task may move is for its callers. Retention takes finished tasks and
+// old lines out again.
 package task
 
 import (
@@ -175,4 +182,18 @@ func Damaged(tenant string, seq uint64, err error) error {
 // Asker is who asked for the task.
 func (t *Task) Asker() core.Caller {
 	return core.Caller{Tenant: t.TenantID, Name: t.CreatedBy, Kind: t.CreatedKind, Person: t.CreatedPerson, Door: t.CreatedDoor, Far: t.CreatedFar}
+}
+
+// Span is the W3C span-id of a task's whole life.
+func Span(tenant, task string) string { return core.SpanID(tenant, "task", task, 0) }
+
+// RunSpan is the W3C span-id of one attempt at a task.
+func RunSpan(tenant, task string, attempt int) string {
+	return core.SpanID(tenant, "run", task, attempt)
+}
+
+// Traceparent is what the work of the task's present attempt passes on to what
+// it causes elsewhere.
+func (t *Task) Traceparent() string {
+	return core.Traceparent(t.TraceID, RunSpan(t.TenantID, t.TaskID, t.Attempt))
 }
