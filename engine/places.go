@@ -191,17 +191,12 @@ func (e *Engine) linkHosts(ctx context.Context, over <-chan struct{}) error {
 }
 
 // onHost are the agents that have their place on a host, by name.
-func (e *Engine) onHost(tenant, name string) (agents []string) {
+func (e *Engine) onHost(tenant, name string) []string {
 	if e.Fleet == nil { // it is opened later
 		return nil
 	}
-	for _, a := range e.Fleet.Live(tenant) {
-		if a.Host == name {
-			agents = append(agents, a.Name)
-		}
-	}
-	slices.Sort(agents)
-	return agents
+	on := core.Where(e.Fleet.Live(tenant), func(a *fleet.Agent) bool { return a.Host == name })
+	return slices.Sorted(slices.Values(core.Map(on, func(a *fleet.Agent) string { return a.Name })))
 }
 
 // OnHost are those with anything on a host, for what keeps their places there: a tree is

@@ -107,11 +107,9 @@ func (s *Sealer) next(tenant string, named []namedKey) ([]namedKey, error) {
 		if !may.may(verifierOf(n.from, tenant)) {
 			continue
 		}
-		var all []namedKey
-		for _, n := range s.links[i:] {
-			all = append(all, namedKey{verifier: verifierOf(n.to, tenant), way: keyEvent, by: verifierOf(n.from, tenant), signature: n.signature})
-		}
-		return all, nil
+		return core.Map(s.links[i:], func(n link) namedKey {
+			return namedKey{verifier: verifierOf(n.to, tenant), way: keyEvent, by: verifierOf(n.from, tenant), signature: n.signature}
+		}), nil
 	}
 	if s.shared {
 		return nil, &UntrustedError{Tenant: tenant, KeyID: keyID(now), Request: s.request(publicIn(may.founder))}

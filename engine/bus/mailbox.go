@@ -47,10 +47,8 @@ func (b *Bus) Peek(ctx context.Context, by core.Caller, recipient string, n int)
 	}
 	var out []Message
 	err := b.ledger.View(ctx, by.Tenant, func(tx *audit.Tx) error {
-		found, err := b.unread(tx, recipient, n, nil)
-		for _, m := range found {
-			out = append(out, *m)
-		}
+		var err error
+		out, err = record.Values(b.unread(tx, recipient, n, nil))
 		return errors.Join(err, decorateAll(tx, out))
 	})
 	return out, audit.Explain("read the mailbox of "+recipient, err)

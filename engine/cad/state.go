@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync/atomic"
 
 	"swarmdeck/engine/core"
@@ -168,22 +166,12 @@ func (p Parties) Elsewhere(name, id string) bool {
 // Live are a tenant's agents that are not terminated, by id. The records are
 // shared: they must not be modified.
 func (c *roster) Live(tenant string) []*Agent {
-	var live []*Agent
-	for _, m := range c.members(tenant) {
-		if a := m.shown(); a.Status != Terminated {
-			live = append(live, a)
-		}
-	}
-	return live
+	return core.Where(core.Map(c.members(tenant), (*member).shown), func(a *Agent) bool { return a.Status != Terminated })
 }
 
 // members are a tenant's agents by id.
 func (c *roster) members(name string) (all []*member) {
-	c.look(name, func(t *tenantState) {
-		for _, id := range slices.Sorted(maps.Keys(t.members)) {
-			all = append(all, t.members[id])
-		}
-	})
+	c.look(name, func(t *tenantState) { all = core.Sorted(t.members) })
 	return all
 }
 

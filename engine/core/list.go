@@ -1,6 +1,8 @@
 package core
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -192,11 +194,7 @@ func PageOf[T any](all []T, f Filter) Page[T] {
 
 // Strings are the values of an enumeration as plain strings.
 func Strings[S ~string](values ...S) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = string(v)
-	}
-	return all
+	return Map(values, func(v S) string { return string(v) })
 }
 
 // Traits are what a Filter looks at in a record that is in memory.
@@ -240,6 +238,11 @@ func Map[T, U any](list []T, of func(T) U) []U {
 		out[i] = of(v)
 	}
 	return out
+}
+
+// Sorted are the values of a map in the order of their keys.
+func Sorted[K cmp.Ordered, V any](values map[K]V) []V {
+	return Map(slices.Sorted(maps.Keys(values)), func(key K) V { return values[key] })
 }
 
 // Where are those of a list that are wanted; nil for none.

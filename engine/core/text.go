@@ -47,11 +47,7 @@ func Printable(s string) bool {
 
 // Join writes words as a line of a POSIX shell that is read as these words again.
 func Join(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = Quote(w)
-	}
-	return strings.Join(quoted, " ")
+	return strings.Join(Map(words, Quote), " ")
 }
 
 // Quote makes one word of s, in single quotes where that is needed.

@@ -39,11 +39,7 @@ const (
 
 // CallStatuses are the values of Call.Status.
 func CallStatuses() []string {
-	all := []string{callOpen, callReplaced}
-	for _, s := range callStatuses() {
-		all = append(all, string(s))
-	}
-	return all
+	return append([]string{callOpen, callReplaced}, core.Strings(callStatuses()...)...)
 }
 
 // Calls lists tool calls with their results: those of a run in their order,
@@ -221,11 +217,5 @@ func (d *DAG) JudgedCalls(ctx context.Context, tenant, subject string, most int)
 			})
 		})
 	}
-	kept := all[:0]
-	for _, c := range all {
-		if !edited[c.Event.EventID] {
-			kept = append(kept, c)
-		}
-	}
-	return kept, more, err
+	return slices.DeleteFunc(all, func(c JudgedCall) bool { return edited[c.Event.EventID] }), more, err
 }

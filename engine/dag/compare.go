@@ -279,11 +279,7 @@ func (u *Usage) add(more *Usage) {
 // them those of a kind, one against the other.
 func align(a, b []Act) []ComparedStep {
 	keys := func(all []Act) []string {
-		out := make([]string, len(all))
-		for i := range all {
-			out[i] = all[i].tool + "\x00" + all[i].Text
-		}
-		return out
+		return core.Map(all, func(a Act) string { return a.tool + "\x00" + a.Text })
 	}
 	out := []ComparedStep{}
 	var before, after []Act // that differ, since the last that is the same

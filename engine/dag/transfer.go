@@ -225,10 +225,7 @@ func (d *DAG) Import(ctx context.Context, by core.Caller, format, src string) (T
 
 // take records a batch of an import, and returns how many of it are new.
 func (d *DAG) take(ctx context.Context, by core.Caller, batch []Record) (n uint64, err error) {
-	events := make([]Event, len(batch))
-	for i := range batch {
-		events[i] = batch[i].Event
-	}
+	events := core.Map(batch, func(rec Record) Event { return rec.Event })
 	err = d.ledger.Update(ctx, by, func(tx *audit.Tx) error {
 		n = 0
 		all, err := d.emitIn(tx, events...)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"swarmdeck/engine/core"
+
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -110,10 +112,7 @@ func fromYAML(n ast.Node) *node {
 	case *ast.AnchorNode, *ast.AliasNode:
 		out.kind = Anchor
 	case *ast.SequenceNode:
-		out.kind, out.items = List, make([]*node, len(n.Values))
-		for i, item := range n.Values {
-			out.items[i] = fromYAML(item)
-		}
+		out.kind, out.items = List, core.Map(n.Values, fromYAML)
 	case *ast.MappingNode:
 		out.kind = Mapping
 		for _, m := range n.Values {

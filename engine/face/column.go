@@ -30,11 +30,7 @@ func (f *Face) Columns(wide bool) []Column {
 	if wide && f.wide != "" {
 		words = slices.Insert(words, len(words)-1, strings.Fields(f.wide)...)
 	}
-	all := make([]Column, len(words))
-	for i, word := range words {
-		all[i] = f.column(word)
-	}
-	return all
+	return core.Map(words, f.column)
 }
 
 // Read is the column that a word declares of records of a type, where there are no cells.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"swarmdeck/engine/core"
 	"swarmdeck/engine/dag"
 	"swarmdeck/engine/dag/control"
 	"swarmdeck/engine/dag/resource"
@@ -81,11 +82,7 @@ func recorded() []*Face {
 			Columns: "RESOURCE:id,24 KIND:kind BY:driver ATTACHED,40 CAN:capabilities,30 LIVENESS:probed.status SNAPSHOTS:snapshots NAME:name,60",
 			Cells: Cells[resource.View]{
 				"ATTACHED": func(v *resource.View, _ At) string {
-					var all []string
-					for _, h := range v.Holders {
-						all = append(all, h.AgentID+":"+string(h.Mode))
-					}
-					return strings.Join(all, " ")
+					return strings.Join(core.Map(v.Holders, func(h resource.Holder) string { return h.AgentID + ":" + string(h.Mode) }), " ")
 				},
 			},
 		}.Face(),

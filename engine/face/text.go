@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"swarmdeck/engine/core"
 )
 
 // Age is how long ago t was, "" for no time.
@@ -82,10 +84,7 @@ func Stamp(t time.Time) string {
 
 // Assigned writes names with their values, in the order of the names.
 func Assigned(values map[string]string) string {
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		all = append(all, name+"="+values[name])
-	}
+	all := core.Map(slices.Sorted(maps.Keys(values)), func(name string) string { return name + "=" + values[name] })
 	return strings.Join(all, " ")
 }
 

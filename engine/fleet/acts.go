@@ -85,11 +85,10 @@ func (a *acts) take(e *Event) (begins bool) {
 
 // steps is the plan of an event: its steps, or the lines of its text.
 func steps(e *Event) []Step {
-	var out []Step
-	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
-		out = append(out, Step{Text: oneLine(s.Text, maxStep), Status: oneLine(s.Status, 20)})
-	}
-	if len(e.Steps) > 0 {
+	out := core.Map(e.Steps[:min(len(e.Steps), maxSteps)], func(s Step) Step {
+		return Step{Text: oneLine(s.Text, maxStep), Status: oneLine(s.Status, 20)}
+	})
+	if len(out) > 0 {
 		return out
 	}
 	for line := range strings.Lines(e.Text) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -159,11 +160,8 @@ func (f *roster) members(tenant string) []*member {
 	f.mu.RLock()
 	var out []*member
 	for t, fleet := range f.fleet {
-		if tenant != "" && t != tenant {
-			continue
-		}
-		for _, m := range fleet {
-			out = append(out, m)
+		if tenant == "" || t == tenant {
+			out = slices.AppendSeq(out, maps.Values(fleet))
 		}
 	}
 	f.mu.RUnlock()

@@ -48,11 +48,8 @@ func (j *decisions) DecisionIn(tx *audit.Tx, id string) (*GateDecision, error) {
 // Open lists the open approvals, oldest first, deferred ones too.
 func (j *approvals) Open(ctx context.Context, tenant string) ([]Approval, error) {
 	var out []Approval
-	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) error {
-		open, err := j.openIn(tx)
-		for _, a := range open {
-			out = append(out, *a)
-		}
+	err := j.ledger.View(ctx, tenant, func(tx *audit.Tx) (err error) {
+		out, err = record.Values(j.openIn(tx))
 		return err
 	})
 	return out, err

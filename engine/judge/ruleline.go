@@ -363,11 +363,9 @@ func (r *Rule) with(place string, args map[string]any) string {
 }
 
 func (r *Rule) members(place string, in map[string]any) []string {
-	parts := make([]string, 0, len(in))
-	for _, name := range slices.Sorted(maps.Keys(in)) {
-		parts = append(parts, word(name)+"="+r.value(under(place, name), in[name]))
-	}
-	return parts
+	return core.Map(slices.Sorted(maps.Keys(in)), func(name string) string {
+		return word(name) + "=" + r.value(under(place, name), in[name])
+	})
 }
 
 // value writes one argument as JSON would have it, so that nothing passes for anything else.

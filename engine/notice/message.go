@@ -198,10 +198,7 @@ func (d *digest) message(upto uint64) Message {
 	if sum.Count == 1 {
 		return m
 	}
-	parts := make([]string, 0, len(sum.Types))
-	for _, t := range slices.Sorted(maps.Keys(sum.Types)) {
-		parts = append(parts, fmt.Sprintf("%d %s", sum.Types[t], t))
-	}
+	parts := core.Map(slices.Sorted(maps.Keys(sum.Types)), func(t string) string { return fmt.Sprintf("%d %s", sum.Types[t], t) })
 	line := plain(fmt.Sprintf("%d events from %s to %s: %s", sum.Count, sum.From.UTC().Format(time.RFC3339), sum.To.UTC().Format(time.RFC3339), strings.Join(parts, ", ")))
 	return Message{
 		ID: "msg_" + last + "_" + sum.Notice + "_summary", At: sum.To, Upto: upto,

@@ -84,11 +84,7 @@ func agentList() *Op {
 			if err != nil {
 				return page, err
 			}
-			for _, a := range page.Items {
-				if a.Project == project {
-					found = append(found, a)
-				}
-			}
+			found = append(found, core.Where(page.Items, func(a fleet.Agent) bool { return a.Project == project })...)
 			if !page.Info.Next {
 				break
 			}

@@ -98,11 +98,7 @@ func (c *Call) AwaitAgent(ctx context.Context, name string, limit time.Duration)
 }
 
 // sharers are the agents that work in a directory.
-func (c *Call) sharers(dir string) (names []string) {
-	for _, a := range c.Fleet.Live(c.By.Tenant) {
-		if a.Dir == dir && a.Host == "" {
-			names = append(names, a.Name)
-		}
-	}
-	return names
+func (c *Call) sharers(dir string) []string {
+	there := core.Where(c.Fleet.Live(c.By.Tenant), func(a *fleet.Agent) bool { return a.Dir == dir && a.Host == "" })
+	return core.Map(there, func(a *fleet.Agent) string { return a.Name })
 }

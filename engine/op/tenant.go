@@ -91,10 +91,7 @@ func tenantShow() *Op {
 
 // erased tells what an erasure came to.
 func erased(e retention.Erased) Told[retention.Erased] {
-	var some []string
-	for _, kind := range slices.Sorted(maps.Keys(e.Erased)) {
-		some = append(some, fmt.Sprintf("%d %s", e.Erased[kind], kind))
-	}
+	some := core.Map(slices.Sorted(maps.Keys(e.Erased)), func(kind string) string { return fmt.Sprintf("%d %s", e.Erased[kind], kind) })
 	if len(some) == 0 {
 		some = []string{"nothing"}
 	}

@@ -7,6 +7,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -166,21 +167,14 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 		all = append(all, s.DynamicRef.Ref)
 	}
 	all = append(append(append(all, s.AllOf...), s.AnyOf...), s.OneOf...)
-	for _, d := range s.DependentSchemas {
-		all = append(all, d)
-	}
-	return all
+	return slices.AppendSeq(all, maps.Values(s.DependentSchemas))
 }
 
 // parts are the schemas that look at parts of the value.
 func parts(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := []*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems, s.ContentSchema}
-	for _, p := range s.Properties {
-		all = append(all, p)
-	}
-	for _, p := range s.PatternProperties {
-		all = append(all, p)
-	}
+	all = slices.AppendSeq(all, maps.Values(s.Properties))
+	all = slices.AppendSeq(all, maps.Values(s.PatternProperties))
 	if more, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		all = append(all, more)
 	}

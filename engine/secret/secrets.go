@@ -171,11 +171,7 @@ func (s *Secrets) Delete(ctx context.Context, by core.Caller, name string) (Secr
 // List lists a tenant's secrets by name.
 func (s *Secrets) List(ctx context.Context, tenant string) ([]Secret, error) {
 	found, err := s.kind.List(ctx, tenant)
-	all := make([]Secret, len(found))
-	for i := range found {
-		all[i] = found[i].Secret
-	}
-	return all, err
+	return core.Map(found, func(s *stored) Secret { return s.Secret }), err
 }
 
 // Fault says that secrets of a tenant can't be opened with the key that is on this

@@ -24,12 +24,7 @@ type index struct {
 func newIndex() *index { return indexOf(map[string][]*Skill{}, time.Time{}) }
 
 func indexOf(skills map[string][]*Skill, updated time.Time) *index {
-	return &index{skills, updated, sync.OnceValue(func() (list []*Skill) {
-		for _, name := range slices.Sorted(maps.Keys(skills)) {
-			list = append(list, skills[name]...)
-		}
-		return list
-	})}
+	return &index{skills, updated, sync.OnceValue(func() []*Skill { return slices.Concat(core.Sorted(skills)...) })}
 }
 
 // find returns the skill that "name" or "name@version" stands for, nil when

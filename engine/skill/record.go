@@ -202,9 +202,8 @@ func (b *refusals) record(tx *audit.Tx) error {
 // Problems are what is wrong with the files below a tenant's sources that were
 // refused when they were last read.
 func (r *registry) Problems(tenant string) (all []document.Problem) {
-	of := r.bad.Of(tenant)
-	for _, file := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, of[file].Problems...)
+	for _, file := range core.Sorted(r.bad.Of(tenant)) {
+		all = append(all, file.Problems...)
 	}
 	return all
 }

@@ -171,12 +171,8 @@ func (r *registry) Registry(tenant string) Registry {
 
 // Sources are the files and directories that a tenant's skills are read from,
 // by path.
-func (r *registry) Sources(tenant string) (all []Source) {
-	of := r.sources.Of(tenant)
-	for _, path := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, *of[path])
-	}
-	return all
+func (r *registry) Sources(tenant string) []Source {
+	return core.Map(core.Sorted(r.sources.Of(tenant)), func(s *Source) Source { return *s })
 }
 
 // Kinds are the kinds of runner that skills may name here.

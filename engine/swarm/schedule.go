@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -149,11 +150,7 @@ func (s *Swarm) promoteDue(ctx context.Context, tenant string) (time.Time, error
 func (s *damage) tenants() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]string, 0, len(s.quarantined))
-	for id := range s.quarantined {
-		out = append(out, id)
-	}
-	return out
+	return slices.Collect(maps.Keys(s.quarantined))
 }
 
 // inherit returns the lanes that the slot of a task may be given to in the

@@ -14,6 +14,7 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -196,12 +197,7 @@ func (s *shared) runner(kind string) (Runner, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kinds := make([]string, 0, len(s.runners))
-	for k := range s.runners {
-		kinds = append(kinds, k)
-	}
-	slices.Sort(kinds)
-	return nil, core.Invalid("kind", kind, fmt.Sprint("one of ", kinds))
+	return nil, core.Invalid("kind", kind, fmt.Sprint("one of ", slices.Sorted(maps.Keys(s.runners))))
 }
 
 func (s *damage) tenantAdded(id string) {

@@ -26,10 +26,7 @@ func (audited) States(tx store.Tx, each func(id string, state any) error) error 
 
 func (audited) Derives() []string {
 	names := []string{"#" + countBytes("*"), "#" + countWaiting, "#" + countStatus("*"), "#" + countOf(bOfAgent, "*"), "#" + countOf(bOfSes, "*")}
-	for _, b := range []store.Bucket{bLive, bRare, bOfAgent, bOfSes, bChild} {
-		names = append(names, string(b))
-	}
-	return names
+	return append(names, core.Strings(bLive, bRare, bOfAgent, bOfSes, bChild)...)
 }
 
 // Derive implements audit.Deriver: the lists that tasks are in by their headers

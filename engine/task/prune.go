@@ -208,19 +208,14 @@ func unlist(tx *audit.Tx, t *Task, seq uint64) error {
 }
 
 // filesOf are the outputs of a result that are in files.
-func (b *Table) filesOf(t *Task, result []byte) (files []string) {
+func (b *Table) filesOf(t *Task, result []byte) []string {
 	var r struct {
 		Output spilled `json:"output"`
 	}
 	if !b.spills(t) || !bytes.Contains(result, []byte(`"spill`)) || core.DecodeStored(result, &r) != nil {
 		return nil
 	}
-	for _, f := range []string{r.Output.File, r.Output.Stderr} {
-		if f != "" {
-			files = append(files, f)
-		}
-	}
-	return files
+	return core.Where([]string{r.Output.File, r.Output.Stderr}, func(f string) bool { return f != "" })
 }
 
 // firstLines are the keys of the oldest lines of a log.

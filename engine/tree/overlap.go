@@ -153,13 +153,10 @@ func (s *Trees) acquaint(ctx context.Context, t Tree) {
 }
 
 // overlaps says who else changed the same files.
-func (s *Trees) overlaps(ctx context.Context, t Tree) (all []string) {
+func (s *Trees) overlaps(ctx context.Context, t Tree) []string {
 	met := s.compared(ctx, t)
 	slices.SortStableFunc(met, func(a, b Meeting) int { return cmp.Compare(a.urgent(), b.urgent()) })
-	for _, m := range met {
-		all = append(all, m.String())
-	}
-	return all
+	return core.Map(met, func(m Meeting) string { return m.String() })
 }
 
 // urgent is the rank of its most urgent file.

@@ -77,13 +77,8 @@ func (s *Trees) Review(tenant, agent string) Review {
 }
 
 // Open are the remarks that were not sent yet.
-func (r *Review) Open() (all []Remark) {
-	for _, m := range r.Remarks {
-		if m.Sent == "" {
-			all = append(all, m)
-		}
-	}
-	return all
+func (r *Review) Open() []Remark {
+	return core.Where(r.Remarks, func(m Remark) bool { return m.Sent == "" })
 }
 
 // amend changes a review in a transaction of its own.
