@@ -43,32 +43,32 @@ func (a *TaskAssignment) Open() bool {
 // for where that one built, ${agent.workspace_id} for where this one does, and
 // ${rework.…} in what is done again.
 type Step struct {
-	ID     string   `json:"id,omitempty"`
-	Method string   `json:"method"`
-	Params core.Raw `json:"params,omitzero"` // JSON object
+	ID     string   `json:"id,omitempty" file:"word"`
+	Method string   `json:"method" file:"word needed"`
+	Params core.Raw `json:"params,omitzero" file:"object"` // JSON object
 }
 
 // Brief is what an assignment is to do, whoever does it.
 type Brief struct {
-	Description string `json:"description"`
+	Description string `json:"description" file:"prose needed"`
 	// RequiredOperations are methods that the agent's role must allow. Those of
 	// the operations are among them, named or not.
-	RequiredOperations []string `json:"required_operations"`
-	Dependencies       []string `json:"dependencies"`
-	SuccessCriteria    string   `json:"success_criteria"` // prose; Check is what decides
-	Operations         []Step   `json:"operations,omitempty"`
+	RequiredOperations []string `json:"required_operations" file:"word"`
+	Dependencies       []string `json:"dependencies" file:"word"`
+	SuccessCriteria    string   `json:"success_criteria" file:"prose"` // prose; Check is what decides
+	Operations         []Step   `json:"operations,omitempty" file:""`
 	// Check is a CEL expression that must hold at the end. Without one all
 	// operations have to succeed and every solid has to be closed.
-	Check string `json:"check,omitempty"`
+	Check string `json:"check,omitempty" file:"prose"`
 	// Worker is the agent of the fleet that does an assignment without operations.
-	Worker string `json:"worker,omitempty"`
+	Worker string `json:"worker,omitempty" file:"word"`
 	// Rework is the task that is done again when Check does not hold, by its
 	// ReworkOperations, and then this one, at most MaxRounds times in all. What
 	// lies between them is done again too: by its ReworkOperations, or without
 	// any by its Operations, which must bear that, as merging and measuring do.
-	Rework           string `json:"rework,omitempty"`
-	MaxRounds        int    `json:"max_rounds,omitzero"` // 1-10; 0 means 2
-	ReworkOperations []Step `json:"rework_operations,omitempty"`
+	Rework           string `json:"rework,omitempty" file:"word"`
+	MaxRounds        int    `json:"max_rounds,omitzero" file:"1-10"` // 1-10; 0 means 2
+	ReworkOperations []Step `json:"rework_operations,omitempty" file:""`
 }
 
 // TaskAssignment is one task given to one agent (model 5, TaskAssignment). A

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,11 +19,11 @@ import (
 // RoleTemplate is what agents of a role may do (model 5, RoleTemplate). The
 // allow-list rules: an operation on neither list is refused too.
 type RoleTemplate struct {
-	Name                string   `json:"name"`
-	Description         string   `json:"description"`
-	AllowedOperations   []string `json:"allowed_operations"`
-	ForbiddenOperations []string `json:"forbidden_operations"`
-	ExampleTasks        []string `json:"example_tasks"`
+	Name                string   `json:"name" file:"word needed"`
+	Description         string   `json:"description" file:"needed"`
+	AllowedOperations   []string `json:"allowed_operations" file:"word needed"`
+	ForbiddenOperations []string `json:"forbidden_operations" file:"word"`
+	ExampleTasks        []string `json:"example_tasks" file:"word needed"`
 
 	Builtin  bool   `json:"builtin"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"`
@@ -129,18 +128,8 @@ var builtinRoles = sync.OnceValues(func() ([]RoleTemplate, error) {
 // ReadRole reads a role of a file, as it is written; Check tells whether it can
 // be one.
 func ReadRole(r *document.Reader, v document.Value) (t RoleTemplate) {
-	r.Object(v, map[string]func(document.Value){
-		"name":                 func(v document.Value) { t.Name = r.Word(v) },
-		"description":          func(v document.Value) { t.Description = r.Text(v) },
-		"allowed_operations":   words(r, &t.AllowedOperations),
-		"forbidden_operations": words(r, &t.ForbiddenOperations),
-		"example_tasks":        words(r, &t.ExampleTasks),
-	}, "name", "description", "allowed_operations", "example_tasks")
+	r.Fill(v, &t)
 	return t
-}
-
-func words(r *document.Reader, to *[]string) func(document.Value) {
-	return func(v document.Value) { *to = document.Each(r, v, r.Word) }
 }
 
 // checkText reports a text that is empty, too long in characters, or could not
@@ -156,13 +145,9 @@ func checkText(field, s string, most int) error {
 
 // Roles are the roles of a tenant: the built-in ones, then its own by name.
 func (c *roster) Roles(tenant string) []RoleTemplate {
-	all := slices.Clone(c.roles)
-	c.look(tenant, func(t *tenantState) {
-		for _, name := range slices.Sorted(maps.Keys(t.custom)) {
-			all = append(all, *t.custom[name])
-		}
-	})
-	return all
+	var own []*RoleTemplate
+	c.look(tenant, func(t *tenantState) { own = core.Sorted(t.custom) })
+	return slices.Concat(c.roles, core.Map(own, func(r *RoleTemplate) RoleTemplate { return *r }))
 }
 
 // Role is one role of a tenant.

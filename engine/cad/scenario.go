@@ -27,31 +27,31 @@ const (
 // Seat is one agent of a scenario: who it is, what it may do and where it
 // builds.
 type Seat struct {
-	AgentID     string `json:"agent_id"`
-	RoleName    string `json:"role_name"`
-	WorkspaceID string `json:"workspace_id"`
+	AgentID     string `json:"agent_id" file:"word needed"`
+	RoleName    string `json:"role_name" file:"word needed"`
+	WorkspaceID string `json:"workspace_id" file:"word needed"`
 }
 
 // PlannedTask is one task of a scenario.
 type PlannedTask struct {
-	TaskID  string `json:"task_id"`
-	AgentID string `json:"agent_id"`
+	TaskID  string `json:"task_id" file:"word needed"`
+	AgentID string `json:"agent_id" file:"word needed"`
 	Brief
 }
 
 // Scenario is a workflow that can be run again and again (model 5,
 // CollaborativeScenario). A value is never modified.
 type Scenario struct {
-	Name        string        `json:"scenario_name"`
-	Description string        `json:"description"`
-	Agents      []Seat        `json:"agent_assignments"`
-	Pattern     Pattern       `json:"workflow_pattern"`
-	Tasks       []PlannedTask `json:"task_sequence"`
+	Name        string        `json:"scenario_name" file:"word needed"`
+	Description string        `json:"description" file:"prose needed"`
+	Agents      []Seat        `json:"agent_assignments" file:"needed"`
+	Pattern     Pattern       `json:"workflow_pattern" file:"word needed"`
+	Tasks       []PlannedTask `json:"task_sequence" file:"needed"`
 	// SuccessCriteria says in prose when it has come out well; the checks of its
 	// tasks are what decides.
-	SuccessCriteria string `json:"success_criteria"`
+	SuccessCriteria string `json:"success_criteria" file:"prose needed"`
 	// EstimatedDuration is in seconds; 0 when nobody knows.
-	EstimatedDuration float64 `json:"estimated_duration"`
+	EstimatedDuration float64 `json:"estimated_duration" file:""`
 
 	Builtin  bool   `json:"builtin"`
 	AuditSeq uint64 `json:"audit_seq,omitzero"`

@@ -6,7 +6,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -92,68 +91,8 @@ func (w *WrittenScenario) report(r *document.Reader, found problems) {
 // run is CheckScenario's to say.
 func ReadScenario(r *document.Reader, v document.Value) WrittenScenario {
 	w := WrittenScenario{at: v}
-	s := &w.Scenario
-	r.Object(v, map[string]func(document.Value){
-		"scenario_name": func(v document.Value) { s.Name = r.Word(v) },
-		"description":   func(v document.Value) { s.Description = strings.TrimSpace(r.Text(v)) },
-		"agent_assignments": func(v document.Value) {
-			s.Agents = document.Each(r, v, func(v document.Value) Seat { return readSeat(r, v) })
-		},
-		"workflow_pattern": func(v document.Value) { s.Pattern = Pattern(r.Word(v)) },
-		"task_sequence": func(v document.Value) {
-			s.Tasks = document.Each(r, v, func(v document.Value) PlannedTask { return readTask(r, v) })
-		},
-		"success_criteria":   func(v document.Value) { s.SuccessCriteria = strings.TrimSpace(r.Text(v)) },
-		"estimated_duration": func(v document.Value) { s.EstimatedDuration = r.Number(v) },
-	}, "scenario_name", "description", "agent_assignments", "workflow_pattern", "task_sequence", "success_criteria")
+	r.Fill(v, &w.Scenario)
 	return w
-}
-
-func readSeat(r *document.Reader, v document.Value) (s Seat) {
-	r.Object(v, map[string]func(document.Value){
-		"agent_id":     func(v document.Value) { s.AgentID = r.Word(v) },
-		"role_name":    func(v document.Value) { s.RoleName = r.Word(v) },
-		"workspace_id": func(v document.Value) { s.WorkspaceID = r.Word(v) },
-	}, "agent_id", "role_name", "workspace_id")
-	return s
-}
-
-func readTask(r *document.Reader, v document.Value) (t PlannedTask) {
-	steps := func(to *[]Step) func(document.Value) {
-		return func(v document.Value) {
-			*to = document.Each(r, v, func(v document.Value) Step { return readStep(r, v) })
-		}
-	}
-	r.Object(v, map[string]func(document.Value){
-		"task_id":             func(v document.Value) { t.TaskID = r.Word(v) },
-		"agent_id":            func(v document.Value) { t.AgentID = r.Word(v) },
-		"description":         func(v document.Value) { t.Description = strings.TrimSpace(r.Text(v)) },
-		"required_operations": words(r, &t.RequiredOperations),
-		"dependencies":        words(r, &t.Dependencies),
-		"success_criteria":    func(v document.Value) { t.SuccessCriteria = strings.TrimSpace(r.Text(v)) },
-		"operations":          steps(&t.Operations),
-		"check":               func(v document.Value) { t.Check = strings.TrimSpace(r.Text(v)) },
-		"worker":              func(v document.Value) { t.Worker = r.Word(v) },
-		"rework":              func(v document.Value) { t.Rework = r.Word(v) },
-		"max_rounds":          func(v document.Value) { t.MaxRounds = r.Range(v, 1, maxRounds) },
-		"rework_operations":   steps(&t.ReworkOperations),
-	}, "task_id", "agent_id", "description")
-	return t
-}
-
-func readStep(r *document.Reader, v document.Value) (s Step) {
-	r.Object(v, map[string]func(document.Value){
-		"id":     func(v document.Value) { s.ID = r.Word(v) },
-		"method": func(v document.Value) { s.Method = r.Word(v) },
-		"params": func(v document.Value) {
-			if v.Kind() != document.Mapping {
-				r.Want(v, document.Mapping)
-				return
-			}
-			s.Params = r.Raw(v)
-		},
-	}, "method")
-	return s
 }
 
 // override gives agents of a scenario other roles, each AGENT=ROLE, and checks
@@ -179,9 +118,8 @@ func (c *Controller) Scenarios(ctx context.Context, tenant string) ([]Scenario, 
 	if err != nil {
 		return nil, err
 	}
-	all := core.Map(slices.Sorted(maps.Keys(builtin)), func(name string) Scenario { return builtin[name] })
 	own, err := record.Values(c.kinds.scenario.List(ctx, tenant))
-	return append(all, own...), audit.Explain("list the scenarios", err)
+	return append(core.Sorted(builtin), own...), audit.Explain("list the scenarios", err)
 }
 
 // Scenario is one of a tenant's scenarios.
