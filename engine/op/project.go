@@ -18,12 +18,10 @@ func projects() []*Op {
 		projectTree(),
 		projectRemote(),
 		projectGuard(),
-		list(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[fleet.Project], error) {
-				all, err := c.Fleet.Projects(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(p fleet.Project) core.Traits {
-					return core.Traits{Text: p.ID + " " + p.Name + " " + p.Description}
-				})
+		picked(Op{Name: "project list", Short: "List the projects", ForAgents: true, Tool: Tool{Name: "list_agent_projects", By: []string{"match"}, Size: core.MaxPageSize}},
+			func(c *Call) tenantList[fleet.Project] { return c.Fleet.Projects },
+			func(_ *Call, p fleet.Project) core.Traits {
+				return core.Traits{Text: p.ID + " " + p.Name + " " + p.Description}
 			}),
 	}
 }
@@ -90,162 +88,142 @@ func (c *Call) rolesOf(ctx context.Context, project string) ([]fleet.Role, error
 	return all, err
 }
 
+// projectSetting makes an operation that shows what is kept of a project, and sets it where
+// its other parameters say something: sets tells whether they do, and what is wrong with
+// them.
+func projectSetting(o Op, sets func() (bool, error), set func(ctx context.Context, c *Call, project string) (tree.Checks, error)) *Op {
+	var made *Op
+	o.Effect = Reads
+	o.Check = func(*Call) error {
+		is, err := sets()
+		if is {
+			made.Effect, made.Role = Writes, Admin
+		}
+		return err
+	}
+	made = change(o, arg("PROJECT", "project"), func(ctx context.Context, c *Call, project string) (tree.Checks, error) {
+		if made.Effect == Reads {
+			return c.Trees.ChecksOf(c.By.Tenant, project), nil
+		}
+		return set(ctx, c, project)
+	})
+	return made
+}
+
 func projectChecks() *Op {
-	var name string
 	var lines []string
 	var clear bool
-	var o *Op
-	o = define(Op{
-		Name: "project checks", Short: "Show or set what tests the work of a project's agents", Effect: Reads,
+	return projectSetting(Op{
+		Name: "project checks", Short: "Show or set what tests the work of a project's agents",
 		Long: "Show the checks of a project, or set them: shell lines that test a result before it is merged, each in a cell, in a\n" +
 			"copy of what the base would be. --check sets them, in their order; --none removes them.",
 		Example: "project checks web --check 'go vet ./...' --check 'go test ./...'",
 		Params: []*Param{
-			place(&name, "PROJECT", "project"),
 			{Name: "check", About: "shell `LINE` that must end with 0; may be repeated", Into: &lines, Whole: true, Names: reach.Command},
 			flag(&clear, "none", "the project has no checks any more"),
 		},
-		Check: func(*Call) error {
-			if len(lines) > 0 && clear {
-				return usage("none", "project checks: --check or --none, not both")
-			}
-			if len(lines) == 0 && !clear {
-				return nil
-			}
-			o.Effect, o.Role = Writes, Admin
-			return nil
-		},
-	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
-		if len(lines) == 0 && !clear {
-			return c.Trees.ChecksOf(c.By.Tenant, name), nil
+	}, func() (bool, error) {
+		if len(lines) > 0 && clear {
+			return false, usage("none", "project checks: --check or --none, not both")
 		}
-		return c.Trees.SetChecks(ctx, c.By, name, lines)
+		return len(lines) > 0 || clear, nil
+	}, func(ctx context.Context, c *Call, project string) (tree.Checks, error) {
+		return c.Trees.SetChecks(ctx, c.By, project, lines)
 	})
-	return o
 }
 
 func projectTree() *Op {
-	var name string
 	var env, setup []string
 	var clear bool
 	var set map[string]string
-	var o *Op
-	o = define(Op{
-		Name: "project tree", Short: "Show or set what trees of a project begin with", Effect: Reads,
+	return projectSetting(Op{
+		Name: "project tree", Short: "Show or set what trees of a project begin with",
 		Long: "Show the environment of a project's trees, or set it, for the agents that are made from then on and for checks: a\n" +
 			"database, a cache, a port of its own for each. {agent}, {n}, {project} and {branch} stand for those of the tree; {n} is\n" +
 			"the number that the agent's name ends with, else 1. --env sets all of it. --setup sets what runs once in a new tree, in\n" +
 			"a cell, before the first task of its agent. --none removes both.",
 		Example: "project tree web --env DATABASE=web_{n} --env 'CACHE=.cache/{agent}'\nproject tree web --setup 'cp .env.example .env'",
 		Params: []*Param{
-			place(&name, "PROJECT", "project"),
 			{Name: "env", About: "`K=V` of the environment; may be repeated", Into: &env, Whole: true, Names: reach.Env},
 			{Name: "setup", About: "shell `LINE` that runs once in a new tree; may be repeated", Into: &setup, Whole: true, Names: reach.Command},
 			flag(&clear, "none", "the trees have nothing of their own any more"),
 		},
-		Check: func(*Call) (err error) {
-			given := len(env)+len(setup) > 0
-			if given && clear {
-				return usage("none", "project tree: --env and --setup, or --none, not both")
-			}
-			if !given && !clear {
-				return nil
-			}
-			o.Effect, o.Role = Writes, Admin
-			if set, err = Pairs("env", env); err == nil {
-				err = tree.CheckEnv(set)
-			}
-			if err == nil {
-				err = tree.CheckSetup(setup)
-			}
-			return err
-		},
-	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
+	}, func() (sets bool, err error) {
+		given := len(env)+len(setup) > 0
+		if given && clear {
+			return false, usage("none", "project tree: --env and --setup, or --none, not both")
+		}
+		if set, err = Pairs("env", env); err == nil {
+			err = tree.CheckEnv(set)
+		}
+		if err == nil {
+			err = tree.CheckSetup(setup)
+		}
+		return given || clear, err
+	}, func(ctx context.Context, c *Call, project string) (tree.Checks, error) {
 		switch {
 		case clear:
 			set, setup = map[string]string{}, []string{}
-		case len(env)+len(setup) == 0:
-			return c.Trees.ChecksOf(c.By.Tenant, name), nil
 		case len(setup) == 0:
 			setup = nil
 		}
-		out, _, err := c.Trees.PutTree(ctx, c.By, name, set, setup)
+		out, _, err := c.Trees.PutTree(ctx, c.By, project, set, setup)
 		return out, err
 	})
-	return o
 }
 
 func projectRemote() *Op {
-	var project, name, url string
+	var name, url string
 	var gone bool
-	var o *Op
-	o = define(Op{
-		Name: "project remote", Short: "Show or register where the work of a project may be pushed", Effect: Reads,
+	return projectSetting(Op{
+		Name: "project remote", Short: "Show or register where the work of a project may be pushed",
 		Long: "Show the remotes of a project, or register one: its name, and the URL that push sends to, by https or ssh, or a bare\n" +
 			"repository of this machine, which who sits at it names by its path. A push goes to no other. What stands in a\n" +
 			"repository's .git/config is not read for it, since an agent may have written that.\n" +
 			"--none takes the remote away.",
 		Example: "project remote web origin https://github.com/acme/web.git\nproject remote web mirror git@git.example.org:web.git\nproject remote web mirror --none",
 		Params: []*Param{
-			place(&project, "PROJECT", "project"), maybe(&name, "NAME", ""), maybe(&url, "URL", "").names(reach.Address),
+			maybe(&name, "NAME", ""), maybe(&url, "URL", "").names(reach.Address),
 			flag(&gone, "none", "the project has this remote no more"),
 		},
-		Check: func(*Call) error {
-			switch {
-			case name == "" && !gone:
-				return nil
-			case (url == "") != gone:
-				return usage("url", "project remote: a NAME with its URL, or with --none")
-			}
-			o.Effect, o.Role = Writes, Admin
-			if gone {
-				return nil
-			}
-			_, err := tree.ReadRemote(url)
-			return err
-		},
-	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
-		if name == "" {
-			return c.Trees.ChecksOf(c.By.Tenant, project), nil
+	}, func() (bool, error) {
+		switch {
+		case name == "" && !gone:
+			return false, nil
+		case name == "" || (url == "") != gone:
+			return false, usage("url", "project remote: a NAME with its URL, or with --none")
+		case gone:
+			return true, nil
 		}
+		_, err := tree.ReadRemote(url)
+		return true, err
+	}, func(ctx context.Context, c *Call, project string) (tree.Checks, error) {
 		return c.Trees.PutRemote(ctx, c.By, project, name, url)
 	})
-	return o
 }
 
 func projectGuard() *Op {
-	var project string
 	var paths []string
 	var clear bool
-	var o *Op
-	o = define(Op{
-		Name: "project guard", Short: "Show or set what of a project's files runs on your machine, beside the common list", Effect: Reads,
+	return projectSetting(Op{
+		Name: "project guard", Short: "Show or set what of a project's files runs on your machine, beside the common list",
 		Long: "Show what a project adds to the list of files that your tools run because they lie there, or set it: paths in which\n" +
 			"* ? and [] stand for parts of a name; a name covers what lies below it. Workers can't write them at the top of a\n" +
 			"directory that they share with you, and a merge that changes one names it first. --path sets all of them, --none\n" +
 			"removes them.",
 		Example: "project guard web --path justfile --path 'scripts/*.sh'\nproject guard web --none",
 		Params: []*Param{
-			place(&project, "PROJECT", "project"),
 			{Name: "path", About: "`PATTERN` of paths; may be repeated", Into: &paths, Whole: true},
 			flag(&clear, "none", "the project adds nothing any more"),
 		},
-		Check: func(*Call) error {
-			if len(paths) > 0 && clear {
-				return usage("none", "project guard: --path or --none, not both")
-			}
-			if len(paths) > 0 || clear {
-				o.Effect, o.Role = Writes, Admin
-			}
-			return guarded.Check(paths)
-		},
-	}, func(ctx context.Context, c *Call) (tree.Checks, error) {
-		if len(paths) == 0 && !clear {
-			return c.Trees.ChecksOf(c.By.Tenant, project), nil
+	}, func() (bool, error) {
+		if len(paths) > 0 && clear {
+			return false, usage("none", "project guard: --path or --none, not both")
 		}
+		return len(paths) > 0 || clear, guarded.Check(paths)
+	}, func(ctx context.Context, c *Call, project string) (tree.Checks, error) {
 		return c.Trees.PutGuard(ctx, c.By, project, paths)
 	})
-	return o
 }
 
 func roleSet() *Op {
