@@ -100,13 +100,10 @@ func auditLog() []*Op {
 			return c.RetireKey(ctx, c.By, id)
 		}),
 		witnessAdd(),
-		list(Op{Name: "audit witness list", Short: "List the witnesses, what they hold and what went wrong"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[witness.Status], error) {
-				all, err := c.Witnesses.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(w witness.Status) core.Traits {
-					words := append([]string{w.Name, w.Path, w.LastError}, w.Command...)
-					return core.Traits{At: w.CreatedAt, Kind: w.Kind, Text: strings.Join(words, " ")}
-				})
+		picked(Op{Name: "audit witness list", Short: "List the witnesses, what they hold and what went wrong"},
+			func(c *Call) tenantList[witness.Status] { return c.Witnesses.List }, func(_ *Call, w witness.Status) core.Traits {
+				words := append([]string{w.Name, w.Path, w.LastError}, w.Command...)
+				return core.Traits{At: w.CreatedAt, Kind: w.Kind, Text: strings.Join(words, " ")}
 			}),
 		change(Op{Name: "audit witness remove", Short: "Publish there no more; what it holds stays", Effect: Destroys, Role: Admin, Confirm: ConfirmAsk, Done: "removed"},
 			arg("NAME", "witness"), func(ctx context.Context, c *Call, name string) (Told[Done], error) {

@@ -14,20 +14,17 @@ import (
 func budgets() []*Op {
 	return []*Op{
 		budgetSet(),
-		list(Op{Name: "budget list", Short: "List the budgets and what is used of them"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[budget.Budget], error) {
-				all, err := c.Swarm.Budgets.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(b budget.Budget) core.Traits {
-					kind, name, _ := strings.Cut(b.Subject, ":")
-					x := core.Traits{Status: b.Reached, Kind: kind, At: b.UpdatedAt, Text: b.Subject}
-					switch kind {
-					case "agent":
-						x.Agent = name
-					case "session":
-						x.Session = name
-					}
-					return x
-				})
+		picked(Op{Name: "budget list", Short: "List the budgets and what is used of them"},
+			func(c *Call) tenantList[budget.Budget] { return c.Swarm.Budgets.List }, func(_ *Call, b budget.Budget) core.Traits {
+				kind, name, _ := strings.Cut(b.Subject, ":")
+				x := core.Traits{Status: b.Reached, Kind: kind, At: b.UpdatedAt, Text: b.Subject}
+				switch kind {
+				case "agent":
+					x.Agent = name
+				case "session":
+					x.Session = name
+				}
+				return x
 			}),
 	}
 }

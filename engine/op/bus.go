@@ -29,15 +29,12 @@ func messages() []*Op {
 			Long: "Accept a message again, as a new one of the same content: for all the subscribers of its topic, or for its\n" +
 				"recipient. A request begins a new conversation. The old one says so, and is no dead letter any more.",
 		}, arg("ID", "message:dead"), func(ctx context.Context, c *Call, id string) (M, error) { return c.Bus.Resend(ctx, c.By, id) }),
-		list(Op{Name: "bus subscriptions", Short: "List who reads what and how far behind", Statuses: []string{"open", "closed"}},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[bus.SubscriptionInfo], error) {
-				all, err := c.Bus.Subscriptions(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(s bus.SubscriptionInfo) core.Traits {
-					return core.Traits{
-						Status: reader(s), Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt,
-						Text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By,
-					}
-				})
+		picked(Op{Name: "bus subscriptions", Short: "List who reads what and how far behind", Statuses: []string{"open", "closed"}},
+			func(c *Call) tenantList[bus.SubscriptionInfo] { return c.Bus.Subscriptions }, func(_ *Call, s bus.SubscriptionInfo) core.Traits {
+				return core.Traits{
+					Status: reader(s), Agent: s.RecipientID, Kind: string(s.MessageType), At: s.CreatedAt,
+					Text: s.Name + " " + s.Pattern + " " + s.RecipientID + " " + s.By,
+				}
 			}),
 		change(Op{
 			Name: "bus unsubscribe", Short: "Remove a durable subscription and what waits for it",

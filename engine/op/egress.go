@@ -13,15 +13,12 @@ import (
 
 func egressRules() []*Op {
 	return []*Op{
-		list(Op{Name: "egress list", Short: "List the rules", Statuses: []string{"allow", "deny", "expired"}},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[egress.Rule], error) {
-				all, err := c.Egress.Rules(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(r egress.Rule) core.Traits {
-					return core.Traits{
-						Status: r.State(c.Now), Agent: r.Agent, At: r.CreatedAt,
-						Text: strings.Join(append([]string{r.ID(), r.Owner}, r.Hosts...), " "),
-					}
-				})
+		picked(Op{Name: "egress list", Short: "List the rules", Statuses: []string{"allow", "deny", "expired"}},
+			func(c *Call) tenantList[egress.Rule] { return c.Egress.Rules }, func(c *Call, r egress.Rule) core.Traits {
+				return core.Traits{
+					Status: r.State(c.Now), Agent: r.Agent, At: r.CreatedAt,
+					Text: strings.Join(append([]string{r.ID(), r.Owner}, r.Hosts...), " "),
+				}
 			}),
 		egressAllow(),
 		egressDeny(),

@@ -11,12 +11,10 @@ import (
 
 func fileRules() []*Op {
 	return []*Op{
-		list(Op{Name: "files list", Short: "List the rules", Statuses: core.Strings(files.Read, files.Write, files.Hide)},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[files.Rule], error) {
-				all, err := c.Files.Rules(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(r files.Rule) core.Traits {
-					return core.Traits{Status: string(r.Effect), Agent: r.Agent, At: r.CreatedAt, Text: r.ID() + " " + r.Owner}
-				})
+		picked(Op{Name: "files list", Short: "List the rules", Statuses: core.Strings(files.Read, files.Write, files.Hide)},
+			func(c *Call) tenantList[files.Rule] { return c.Files.Rules },
+			func(_ *Call, r files.Rule) core.Traits {
+				return core.Traits{Status: string(r.Effect), Agent: r.Agent, At: r.CreatedAt, Text: r.ID() + " " + r.Owner}
 			}),
 		filesPut(files.Read, Op{
 			Name: "files read", Short: "Let agents read a file or a directory", Example: "files read ~/go/pkg/mod --role coder",

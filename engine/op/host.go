@@ -13,16 +13,13 @@ import (
 func hosts() []*Op {
 	return []*Op{
 		hostAdd(),
-		list(Op{Name: "host list", Short: "List the hosts, how their links are and who runs there"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[host.Status], error) {
-				all, err := c.Hosts.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(h host.Status) core.Traits {
-					text := h.Name + " " + h.Way() + " " + h.Reason
-					for k, v := range h.Labels {
-						text += " " + k + "=" + v
-					}
-					return core.Traits{At: h.CreatedAt, Status: h.State, Text: text}
-				})
+		picked(Op{Name: "host list", Short: "List the hosts, how their links are and who runs there"},
+			func(c *Call) tenantList[host.Status] { return c.Hosts.List }, func(_ *Call, h host.Status) core.Traits {
+				text := h.Name + " " + h.Way() + " " + h.Reason
+				for k, v := range h.Labels {
+					text += " " + k + "=" + v
+				}
+				return core.Traits{At: h.CreatedAt, Status: h.State, Text: text}
 			}),
 		show(Op{Name: "host show", Short: "Show a host in full"}, arg("NAME", "host"),
 			byTenant(func(c *Call) tenantRead[string, host.Status] { return c.Hosts.Get })),

@@ -12,12 +12,10 @@ import (
 
 func servers() []*Op {
 	return []*Op{
-		list(Op{Name: "mcp servers", Short: "List the servers whose tools are used"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[tools.Server], error) {
-				all, err := c.Tools.Servers(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(s tools.Server) core.Traits {
-					return core.Traits{At: s.CreatedAt, Text: s.Name + " " + strings.Join(s.Command, " ") + " " + s.URL}
-				})
+		picked(Op{Name: "mcp servers", Short: "List the servers whose tools are used"},
+			func(c *Call) tenantList[tools.Server] { return c.Tools.Servers },
+			func(_ *Call, s tools.Server) core.Traits {
+				return core.Traits{At: s.CreatedAt, Text: s.Name + " " + strings.Join(s.Command, " ") + " " + s.URL}
 			}),
 		serverTools(),
 		serverAdd(),

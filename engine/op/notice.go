@@ -14,13 +14,10 @@ func notices() []*Op {
 	name := arg("NAME", "notice")
 	return []*Op{
 		noticeAdd(),
-		list(Op{Name: "notice list", Short: "List the notices, how far they are and what went wrong"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[notice.Status], error) {
-				all, err := c.Notices.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(n notice.Status) core.Traits {
-					words := append(append([]string{n.Name, n.URL, n.LastError}, n.Events...), n.Command...)
-					return core.Traits{At: n.CreatedAt, Text: strings.Join(words, " ")}
-				})
+		picked(Op{Name: "notice list", Short: "List the notices, how far they are and what went wrong"},
+			func(c *Call) tenantList[notice.Status] { return c.Notices.List }, func(_ *Call, n notice.Status) core.Traits {
+				words := append(append([]string{n.Name, n.URL, n.LastError}, n.Events...), n.Command...)
+				return core.Traits{At: n.CreatedAt, Text: strings.Join(words, " ")}
 			}),
 		show(Op{Name: "notice show", Short: "Show a notice in full"}, name,
 			byTenant(func(c *Call) tenantRead[string, notice.Status] { return c.Notices.Status })),

@@ -245,6 +245,15 @@ func list[T any](o Op, page func(ctx context.Context, c *Call, f core.Filter) (c
 	return define(o, func(ctx context.Context, c *Call) (core.Page[T], error) { return page(ctx, c, *filter) })
 }
 
+// picked makes a list of what a service lists whole: those of a page that a filter asks
+// for by their traits.
+func picked[T any](o Op, all func(c *Call) tenantList[T], traits func(c *Call, v T) core.Traits) *Op {
+	return list(o, func(ctx context.Context, c *Call, f core.Filter) (core.Page[T], error) {
+		found, err := all(c)(ctx, c.By.Tenant)
+		return core.Pick(found, err, f, func(v T) core.Traits { return traits(c, v) })
+	})
+}
+
 // listOf makes a list of what belongs to the record that its argument names.
 func listOf[T any](o Op, id Param, page func(ctx context.Context, c *Call, id string, f core.Filter) (core.Page[T], error)) *Op {
 	value := o.first(id)
@@ -280,9 +289,11 @@ func changeWhy[Out any](o Op, id Param, do func(ctx context.Context, c *Call, id
 }
 
 // The methods of services that operations are carried out by: one that reads a tenant's
-// records, one that somebody does something by, and one that takes their reason too.
+// records, one that lists them all, one that somebody does something by, and one that takes
+// their reason too.
 type (
 	tenantRead[In, Out any] func(ctx context.Context, tenant string, in In) (Out, error)
+	tenantList[T any]       func(ctx context.Context, tenant string) ([]T, error)
 	callerAct[In, Out any]  func(ctx context.Context, by core.Caller, in In) (Out, error)
 	callerWhy[Out any]      func(ctx context.Context, by core.Caller, id, reason string) (Out, error)
 )

@@ -16,12 +16,10 @@ func operators() []*Op {
 	return []*Op{
 		operatorSet(),
 		operatorAway(),
-		list(Op{Name: "operator list", Short: "List the operators"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[operator.Operator], error) {
-				all, err := c.Operators.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(o operator.Operator) core.Traits {
-					return core.Traits{At: o.CreatedAt, Text: o.Name + " " + string(o.Role), Kind: string(o.Role)}
-				})
+		picked(Op{Name: "operator list", Short: "List the operators"},
+			func(c *Call) tenantList[operator.Operator] { return c.Operators.List },
+			func(_ *Call, o operator.Operator) core.Traits {
+				return core.Traits{At: o.CreatedAt, Text: o.Name + " " + string(o.Role), Kind: string(o.Role)}
 			}),
 		show(Op{Name: "operator show", Short: "Show an operator with their keys"}, arg("NAME", ""),
 			byTenant(func(c *Call) tenantRead[string, operator.Operator] { return c.Operators.Operator })),

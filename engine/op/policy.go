@@ -16,17 +16,14 @@ func policies() []*Op {
 	type P = judge.Policy
 	id := arg("ID", "policy")
 	return []*Op{
-		list(Op{
+		picked(Op{
 			Name: "policy list", Short: "List the policies, newest first", ForAgents: true,
 			Statuses: []string{"proposal", "active", "retired", "withdrawn"}, Tool: Tool{Name: "list_policies"},
-		}, func(ctx context.Context, c *Call, f core.Filter) (core.Page[P], error) {
-			all, err := c.Judge.Policies(ctx, c.By.Tenant)
-			return core.Pick(all, err, f, func(p P) core.Traits {
-				return core.Traits{
-					Status: string(p.Status), Agent: p.ProposedBy, Kind: string(p.Kind), At: p.CreatedAt,
-					Text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
-				}
-			})
+		}, func(c *Call) tenantList[P] { return c.Judge.Policies }, func(_ *Call, p P) core.Traits {
+			return core.Traits{
+				Status: string(p.Status), Agent: p.ProposedBy, Kind: string(p.Kind), At: p.CreatedAt,
+				Text: p.PolicyID + " " + p.Name + " " + p.SourceDigest + " " + p.Version + " " + p.ProposedBy,
+			}
 		}),
 		show(Op{Name: "policy show", Short: "Show a policy with its source and cases", ForAgents: true, Tool: Tool{Name: "show_policy"}}, id,
 			byTenant(func(c *Call) tenantRead[string, judge.PolicyDetail] { return c.Judge.GetPolicy })),

@@ -13,12 +13,10 @@ import (
 func retentions() []*Op {
 	return []*Op{
 		retentionSet(),
-		list(Op{Name: "tenant retention list", Short: "List what leaves, and when"},
-			func(ctx context.Context, c *Call, f core.Filter) (core.Page[retention.Policy], error) {
-				all, err := c.Retention.List(ctx, c.By.Tenant)
-				return core.Pick(all, err, f, func(p retention.Policy) core.Traits {
-					return core.Traits{At: p.CreatedAt, Kind: p.Kind, Text: p.Kind + " " + p.Export}
-				})
+		picked(Op{Name: "tenant retention list", Short: "List what leaves, and when"},
+			func(c *Call) tenantList[retention.Policy] { return c.Retention.List },
+			func(_ *Call, p retention.Policy) core.Traits {
+				return core.Traits{At: p.CreatedAt, Kind: p.Kind, Text: p.Kind + " " + p.Export}
 			}),
 		define(Op{
 			Name: "tenant retention apply", Short: "Let what is too old leave now, not in some seconds",
