@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -193,9 +194,7 @@ func (pe *peer) blame(err error) error {
 func (pe *peer) end(why string, g cell.Grace) {
 	pe.mu.Lock()
 	defer pe.mu.Unlock()
-	if pe.why == "" {
-		pe.why = why
-	}
+	pe.why = cmp.Or(pe.why, why)
 	if pe.Proc != nil {
 		go pe.Stop(g)
 	}

@@ -147,8 +147,7 @@ func (s *session) used() bool { return s.prompts.Load() > 0 }
 
 // explain adds what to do about a refused login.
 func (pe *peer) explain(err error) error {
-	var refused *jsonrpc.Error
-	if errors.As(err, &refused) && refused.Code == authRequired {
+	if refused, ok := errors.AsType[*jsonrpc.Error](err); ok && refused.Code == authRequired {
 		return fmt.Errorf("%w%s", err, pe.way())
 	}
 	return pe.blame(err)

@@ -142,9 +142,7 @@ func findUser(name string) (uid, gid uint32, err error) {
 	first, second, both := strings.Cut(name, ":")
 	number := func(s string) uint32 {
 		n, bad := strconv.ParseUint(s, 10, 32)
-		if err == nil {
-			err = bad
-		}
+		err = cmp.Or(err, bad)
 		return uint32(n)
 	}
 	if both {

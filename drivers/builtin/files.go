@@ -97,8 +97,7 @@ func (r *Runner) fileError(ctx context.Context, call skill.Call, verb, path stri
 
 // cause is what went wrong, without the path that the message names already.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err

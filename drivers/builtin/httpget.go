@@ -168,8 +168,7 @@ func tooLarge(what string, most int) error {
 
 // unavailable is a failure of the network, which another try may not meet.
 func unavailable(err error) error {
-	var f *skill.Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*skill.Failure](err); ok {
 		return f
 	}
 	return core.Errorf(core.Unavailable, "%s", valid(err.Error()))

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -66,9 +67,7 @@ func (s *Supervisor) Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
 	}
-	if spec.Wall.Profile == "" {
-		spec.Wall.Profile = Worker
-	}
+	spec.Wall.Profile = cmp.Or(spec.Wall.Profile, Worker)
 	if err := s.grant(&spec); err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Argv[0], err)
 	}
@@ -271,10 +270,7 @@ func line() (theirs *os.File, ours *net.UnixConn, err error) {
 
 // failure is why an init did not start its command.
 func (m message) failure() error {
-	if m.Error == "" {
-		m.Error = "its init ended before it began"
-	}
-	return initError{m.Error, m.Errno, m.NoWall}
+	return initError{cmp.Or(m.Error, "its init ended before it began"), m.Errno, m.NoWall}
 }
 
 // initError is an error that an init told.

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,9 +138,7 @@ func (t tried) nameSpaces(walled bool) Layer {
 		l.Detail = "made as an ordinary user, in a user name space"
 	default:
 		l.Detail, l.Fix = refusedSpaces()
-		if l.Detail == "" {
-			l.Detail = t.why
-		}
+		l.Detail = cmp.Or(l.Detail, t.why)
 		l.Detail = strings.TrimSuffix("refused: "+l.Detail, ": ")
 		if walled && t.err == nil {
 			l.Detail += "; a run makes no sockets, changes no modes or times of files, sees names and sizes of hidden files, not what they hold, and writes what your tools run in a directory that it shares with you, which is told"

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 	"time"
@@ -25,13 +26,7 @@ const (
 )
 
 func (g Grace) filled() Grace {
-	if g.Interrupt == 0 {
-		g.Interrupt = defaultGrace
-	}
-	if g.Terminate == 0 {
-		g.Terminate = defaultGrace
-	}
-	return g
+	return Grace{Interrupt: cmp.Or(g.Interrupt, defaultGrace), Terminate: cmp.Or(g.Terminate, defaultGrace)}
 }
 
 // Stop ends the run: SIGINT to its first process's group, SIGTERM to each of

@@ -19,8 +19,7 @@ func explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var known *core.Error
-	if errors.As(err, &known) { // ours, from the transport
+	if known, ok := errors.AsType[*core.Error](err); ok { // ours, from the transport
 		return fmt.Errorf("%s: %w", what, known)
 	}
 	if answer, ok := codersdk.AsError(err); ok {

@@ -145,8 +145,7 @@ func (c *carrier) serve(w http.ResponseWriter, r *http.Request, want egress.Requ
 
 // failed answers a request that could not be carried.
 func (c *carrier) failed(w http.ResponseWriter, want egress.Request, err error) {
-	var no *refused
-	if errors.As(err, &no) {
+	if no, ok := errors.AsType[*refused](err); ok {
 		c.p.decider().Cut(context.Background(), c.from, want, "address", no.why)
 		http.Error(w, oneLine(noRoute(egress.Request{Target: c.to}, no.why)), http.StatusForbidden)
 		return

@@ -9,6 +9,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"net"
@@ -102,9 +103,7 @@ type runKey struct{ tenant, run string }
 
 // New makes a proxy. Open begins it, and Close ends it then.
 func New(opt Options) *Proxy {
-	if opt.Resolver == nil {
-		opt.Resolver = system{}
-	}
+	opt.Resolver = cmp.Or[Resolver](opt.Resolver, system{})
 	if opt.Dial == nil {
 		d := &net.Dialer{Timeout: dialing}
 		opt.Dial = func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {

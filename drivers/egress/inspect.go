@@ -74,8 +74,7 @@ func isTimeout(err error) bool {
 
 // refusedLeaf says why a client and the cell's certificate did not get on.
 func refusedLeaf(err error) string {
-	var said *net.OpError
-	if errors.As(err, &said) && said.Op == "remote error" {
+	if said, ok := errors.AsType[*net.OpError](err); ok && said.Op == "remote error" {
 		return fmt.Sprintf("the client refuses the certificate of its cell (%v): it pins the host's own, or has a list of authorities of its own", said.Err)
 	}
 	return fmt.Sprintf("TLS with the client failed (%.200v): it may pin the host's certificate, or speak no HTTP/1.1", err)

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -62,9 +63,7 @@ func (r Repository) Make(ctx context.Context, format string) error {
 // Call runs git on the repository, as c says further.
 func (r Repository) Call(ctx context.Context, c Call) ([]byte, error) {
 	c.GitDir, c.More = r.Dir, append(c.More, r.Objects...)
-	if c.Dir == "" {
-		c.Dir = r.Dir
-	}
+	c.Dir = cmp.Or(c.Dir, r.Dir)
 	if r.Converts != "" && c.WorkTree != "" {
 		c.GitDir, c.Objects = r.Converts, filepath.Join(r.Dir, "objects")
 		c.Write = append(slices.Clip(c.Write), r.Dir, c.Objects)

@@ -13,6 +13,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -163,10 +164,7 @@ func (p *Pool) Link(tenant, name string) host.Link {
 
 // away is the error of a host without a link.
 func away(name, why string) error {
-	if why == "" {
-		why = "there is no link"
-	}
-	return core.Errorf(core.Unavailable, "host %s can't be reached: %s", name, why).With("field", "host")
+	return core.Errorf(core.Unavailable, "host %s can't be reached: %s", name, cmp.Or(why, "there is no link")).With("field", "host")
 }
 
 func (p *Pool) Start(tenant, name string, spec cell.Spec, o keeper.Hosted) (keeper.Screened, error) {

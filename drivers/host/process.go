@@ -320,10 +320,7 @@ func (p *Process) settle(ctx context.Context, what string) error {
 // ends there as soon as the link is back, or with the lease.
 func (p *Process) Stop(g cell.Grace) error {
 	part := func(d, or time.Duration) int64 {
-		if d == 0 {
-			d = or
-		}
-		return max(d.Milliseconds(), -1)
+		return max(cmp.Or(d, or).Milliseconds(), -1)
 	}
 	i := wire.Item{Kind: wire.Stop, InterruptMS: part(g.Interrupt, defaultGrace), TerminateMS: part(g.Terminate, defaultGrace)}
 	wait := time.Duration(max(i.InterruptMS, 0)+max(i.TerminateMS, 0))*time.Millisecond + 2*stopPatience

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -100,10 +101,7 @@ func (s *Server) offerActive(server *mcp.Server, tenant, version string) {
 		if err != nil {
 			return nil, err
 		}
-		if source == "" {
-			source = string(judge.DefaultPolicy())
-		}
-		return contents(sourceURI, textType, clean(source))
+		return contents(sourceURI, textType, clean(cmp.Or(source, string(judge.DefaultPolicy()))))
 	})
 }
 

@@ -67,9 +67,7 @@ type Server struct {
 // NewServer makes a server over an engine that runs.
 func NewServer(eng *engine.Engine, opt Options) *Server {
 	opt.CallTime = cmp.Or(opt.CallTime, callTime)
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	s := &Server{eng: eng, opt: opt, tools: map[string]tool{}, tenants: map[string]*mcp.Server{}}
 	s.once.init()
 	s.ctx, s.stop = context.WithCancel(context.Background())

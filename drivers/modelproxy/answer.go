@@ -163,9 +163,7 @@ func (a *answer) count(t dag.Usage) {
 	if all := []int64{t.PromptTokens, t.CompletionTokens, t.TotalTokens, t.CachedTokens}; slices.Min(all) < 0 || slices.Max(all) > maxCount {
 		return
 	}
-	if t.TotalTokens == 0 {
-		t.TotalTokens = t.PromptTokens + t.CompletionTokens
-	}
+	t.TotalTokens = cmp.Or(t.TotalTokens, t.PromptTokens+t.CompletionTokens)
 	if t.TotalTokens > 0 {
 		a.tokens = &t
 	}

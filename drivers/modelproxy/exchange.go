@@ -137,8 +137,7 @@ func (x *exchange) answers(res *http.Response) {
 // failed ends a request that got no answer.
 func (x *exchange) failed(err error) {
 	a := newAnswer()
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" && x.r.Context().Err() == nil {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" && x.r.Context().Err() == nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(x.body, maxAsked)) // nobody has read it
 		a.fail("unreachable", cause(err))
 		err = nil

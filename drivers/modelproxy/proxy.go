@@ -168,8 +168,7 @@ func climbs(escaped string) bool {
 // cause is an error without the address that it names, which is the agent's
 // own affair.
 func cause(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return err.Error()

@@ -4,6 +4,7 @@ package notice
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,7 @@ var _ notice.Sender = (*Sender)(nil)
 
 // New makes a sender; Close it when done.
 func New(opt Options) *Sender {
-	if opt.Patience == 0 {
-		opt.Patience = 10 * time.Second
-	}
+	opt.Patience = cmp.Or(opt.Patience, 10*time.Second)
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}

@@ -165,8 +165,7 @@ func member(b []byte, want protowire.Number) ([]byte, bool) {
 // twice as long each time.
 func wait(err error, tries int) time.Duration {
 	d := min(time.Second<<min(tries, 6), 30*time.Second)
-	var l later
-	if errors.As(err, &l) && l.after > 0 {
+	if l, ok := errors.AsType[later](err); ok && l.after > 0 {
 		d = min(l.after, 5*time.Minute)
 	}
 	return d

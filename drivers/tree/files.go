@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -178,9 +179,7 @@ func (l *landing) across(list []entry) (all []string, err error) {
 // staged is where the new files lie before they are put in their places.
 func (l *landing) staged() string {
 	at := l.dot
-	if at == "" {
-		at = filepath.Dir(l.root) // of a plain directory: on the same file system, as a rule
-	}
+	at = cmp.Or(at, filepath.Dir(l.root)) // of a plain directory: on the same file system, as a rule
 	return filepath.Join(at, ".swarmdeck-"+strings.ReplaceAll(l.key, ":", "-"))
 }
 

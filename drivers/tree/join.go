@@ -160,8 +160,7 @@ func (j *joining) merge3(ctx context.Context, base, ours, theirs string, out *tr
 	}
 	text, err := j.Call(ctx, git.Call{Args: []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", commits[1], commits[2]}})
 	parts := strings.Split(strings.TrimRight(string(text), "\x00\n"), "\x00")
-	var failed *git.Failed
-	if errors.As(err, &failed) && failed.Code == 1 && len(parts) > 1 {
+	if failed, ok := errors.AsType[*git.Failed](err); ok && failed.Code == 1 && len(parts) > 1 {
 		out.Conflicts = slices.Compact(parts[1:])
 		return parts[0], errConflicts
 	}

@@ -39,8 +39,7 @@ func heldOf(ctx context.Context, r git.Repository, commit string, some []blob) (
 		return nil, nil
 	}
 	_, err = r.Do(ctx, "grep", "-q", "-F", "-e", "filter=lfs", commit, "--", ":(glob)**/.gitattributes")
-	var failed *git.Failed
-	if errors.As(err, &failed) && failed.Code == 1 {
+	if failed, ok := errors.AsType[*git.Failed](err); ok && failed.Code == 1 {
 		return nil, nil // as in most repositories
 	}
 	if err != nil {

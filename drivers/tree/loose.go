@@ -103,8 +103,7 @@ func (d *Driver) loosened(ctx context.Context, r git.Repository, t tree.Tree, w 
 		}
 		head, _ := sub.Head()
 		from, err := known.Do(ctx, "rev-parse", "--verify", head+"^{tree}")
-		var failed *git.Failed
-		if errors.As(err, &failed) { // it has none, or none that can be read
+		if _, ok := errors.AsType[*git.Failed](err); ok { // it has none, or none that can be read
 			from, err = r.Do(ctx, "mktree")
 		}
 		if err != nil {
@@ -149,8 +148,7 @@ func (d *Driver) looseChanges(ctx context.Context, r git.Repository, t tree.Tree
 	some, known, err := d.looseBetween(ctx, r, t, from, to)
 	for _, l := range some {
 		out, err := known.Call(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "-M", "--raw", "--no-abbrev", "--numstat", l.from, l.to}})
-		var failed *git.Failed
-		if errors.As(err, &failed) {
+		if _, ok := errors.AsType[*git.Failed](err); ok {
 			all = append(all, tree.Change{Path: l.path, Status: "changed"})
 			continue
 		}
@@ -191,8 +189,7 @@ func (d *Driver) looseDiff(ctx context.Context, r git.Repository, t tree.Tree, f
 			_, err := io.Copy(out, in)
 			return err
 		})
-		var failed *git.Failed
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*git.Failed](err); ok {
 			_, err = fmt.Fprintf(out, "submodule %s has changes that no commit holds: %s\n", core.Clip(l.path), failed.Said)
 		}
 		if err != nil {

@@ -6,6 +6,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,12 +43,8 @@ type Engine struct {
 
 // New returns an Engine. It does no work: the first Open compiles.
 func New(o Options) *Engine {
-	if o.Tolerance == 0 {
-		o.Tolerance = kernel.DefaultTolerance
-	}
-	if o.Memory == 0 {
-		o.Memory = kernel.DefaultMemory
-	}
+	o.Tolerance = cmp.Or(o.Tolerance, kernel.DefaultTolerance)
+	o.Memory = cmp.Or(o.Memory, kernel.DefaultMemory)
 	return &Engine{code: kernel.New(kernel.Options{CacheDir: o.CacheDir, Memory: o.Memory}), options: o}
 }
 
@@ -123,8 +120,7 @@ func (k *Kernel) refused(err error, code env.Code) error {
 			"use fewer copies or a coarser tolerance")
 	}
 	err = env.Refused(err, code)
-	var refusal *env.Error
-	if errors.As(err, &refusal) && refusal.Data.Field == "tolerance" {
+	if refusal, ok := errors.AsType[*env.Error](err); ok && refusal.Data.Field == "tolerance" {
 		return env.Refuse(env.InvalidParameter, "tolerance", refusal.Data.Value, "tolerance: too fine or too coarse for this shape", refusal.Data.Suggestion)
 	}
 	return err

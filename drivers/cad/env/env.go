@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ type Env struct {
 
 // New opens a kernel and makes an environment.
 func New(ctx context.Context, o Options) (*Env, error) {
-	if o.Clock == nil {
-		o.Clock = core.SystemClock{}
-	}
+	o.Clock = cmp.Or[core.Clock](o.Clock, core.SystemClock{})
 	if err := chord(o.Tolerance); err != nil {
 		return nil, err
 	}
@@ -136,16 +135,14 @@ func (e *Env) room(id string) error {
 
 // refusal maps an error of any layer to what a client is told.
 func refusal(err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
-	var known *core.Error
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*core.Error](err); ok {
 		code, ok := map[core.Code]Code{
 			core.InvalidInput: InvalidParameter, core.NotFound: EntityNotFound, core.Conflict: WorkspaceConflict, core.Denied: InvalidParameter,
 		}[known.Code]
-		if ok && errors.As(Refused(err, code), &own) {
+		if own, is := errors.AsType[*Error](Refused(err, code)); ok && is {
 			return own
 		}
 	}

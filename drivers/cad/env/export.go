@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -130,10 +131,7 @@ const (
 
 // formatOf is the format asked for, or that the file's name ends in.
 func formatOf(asked, name string) string {
-	if asked == "" {
-		asked = strings.TrimPrefix(path.Ext(name), ".")
-	}
-	f := strings.ToUpper(asked)
+	f := strings.ToUpper(cmp.Or(asked, strings.TrimPrefix(path.Ext(name), ".")))
 	if f == "STP" {
 		f = "STEP"
 	}

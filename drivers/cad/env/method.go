@@ -1,6 +1,7 @@
 package env
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -139,9 +140,7 @@ type call struct {
 
 // bound starts the deadline and checks who asks.
 func (c *call) bound() error {
-	if c.DeadlineMS == 0 {
-		c.DeadlineMS = defaultDeadline
-	}
+	c.DeadlineMS = cmp.Or(c.DeadlineMS, defaultDeadline)
 	if c.DeadlineMS < 1 || c.DeadlineMS > longestDeadline {
 		return Invalid("deadline_ms", c.DeadlineMS, "1 to 600000 ms")
 	}
@@ -157,11 +156,7 @@ func (c *call) enter() error {
 	if err := c.bound(); err != nil {
 		return err
 	}
-	id := c.WorkspaceID
-	if id == "" {
-		id = c.conn.workspace
-	}
 	var err error
-	c.ws, err = c.env.workspace("workspace_id", id)
+	c.ws, err = c.env.workspace("workspace_id", cmp.Or(c.WorkspaceID, c.conn.workspace))
 	return err
 }

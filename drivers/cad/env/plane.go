@@ -160,8 +160,7 @@ func (c *call) profile(field string, ids []string) (profile.Shape, Plane, error)
 		shape, err = profile.New(segments...)
 	}
 	err = Refused(err, InvalidGeometry)
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Error](err); ok {
 		refused.Data.Field = field // the curves are the caller's, the profile is made of them
 	}
 	return shape, plane, err

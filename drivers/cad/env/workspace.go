@@ -232,8 +232,7 @@ func (c *call) travel(step func(model.Change) (model.Entry, error)) (any, error)
 	entry, err := step(c.signed(model.Change{}))
 	if err != nil {
 		err = Refused(err, OperationInvalid)
-		var refused *Error
-		if errors.As(err, &refused) && refused.Data.Suggestion == "" {
+		if refused, ok := errors.AsType[*Error](err); ok && refused.Data.Suggestion == "" {
 			refused.Data.Suggestion = "history.list with include_future tells what can be undone and redone"
 		}
 		return nil, err

@@ -2,6 +2,7 @@ package freecad
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -22,9 +23,7 @@ var schemas = [...]string{"AP214", "AP203", "AP242"}
 
 // Export writes named bodies as one file: STEP, IGES or BREP.
 func (k *Kernel) Export(ctx context.Context, w io.Writer, parts []env.Part, o env.ExportOptions) error {
-	if o.Schema == "" {
-		o.Schema = schemas[0]
-	}
+	o.Schema = cmp.Or(o.Schema, schemas[0])
 	if o.Format == "STEP" && o.Schema != schemas[0] && o.Schema != schemas[1] && o.Schema != schemas[2] {
 		return env.Refuse(env.UnsupportedFormat, "schema", o.Schema, fmt.Sprintf("schema %s is not written", o.Schema), "give "+strings.Join(schemas[:], ", "))
 	}
@@ -144,8 +143,7 @@ func unpack(blob []byte, path string) (content string, tolerance float64, err er
 			content, tolerance, err = "mesh", parts[0].Tolerance, writeMesh(path, parts[0].Mesh)
 		}
 	}
-	var at *os.PathError
-	if errors.As(err, &at) {
+	if _, ok := errors.AsType[*os.PathError](err); ok {
 		return "", 0, err
 	}
 	if err != nil || content == "" {

@@ -1,6 +1,7 @@
 package freecad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,9 +172,7 @@ type dir struct {
 
 // newDir makes a directory in another, "" for the system's own for such.
 func newDir(parent string) (*dir, error) {
-	if parent == "" {
-		parent = os.TempDir()
-	}
+	parent = cmp.Or(parent, os.TempDir())
 	left, err := filepath.Glob(filepath.Join(parent, dirPrefix+"*"))
 	if err != nil {
 		return nil, fmt.Errorf("look for directories left behind: %w", err)

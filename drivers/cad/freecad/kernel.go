@@ -19,6 +19,7 @@
 package freecad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,9 +60,7 @@ var _ env.Kernel = (*Kernel)(nil)
 
 // Open starts a worker. Its error wraps ErrNotFound when there is no FreeCAD.
 func Open(ctx context.Context, o Options) (env.Kernel, error) {
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
+	o.Memory = cmp.Or(o.Memory, DefaultMemory)
 	if o.Memory < 0 {
 		return nil, core.Invalid("memory", o.Memory, "a number of bytes")
 	}
@@ -104,9 +103,7 @@ func (k *Kernel) About() env.About { return k.about }
 
 // Close ends the worker.
 func (k *Kernel) Close() error {
-	if k.lost == nil {
-		k.lost = errors.New("freecad: the kernel is closed")
-	}
+	k.lost = cmp.Or(k.lost, errors.New("freecad: the kernel is closed"))
 	k.p.kill()
 	return nil
 }
@@ -125,8 +122,7 @@ func (k *Kernel) call(ctx context.Context, method string, params, result any) er
 	if err == nil {
 		return nil
 	}
-	var answer *jsonrpc.Error
-	if errors.As(err, &answer) && env.Code(answer.Code) != broken {
+	if answer, ok := errors.AsType[*jsonrpc.Error](err); ok && env.Code(answer.Code) != broken {
 		var data env.Data
 		if err := jsonrpc.Decode(answer.Data, &data); err == nil {
 			return env.Refuse(env.Code(answer.Code), data.Field, data.Value, answer.Message, data.Suggestion)

@@ -24,6 +24,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -61,9 +62,7 @@ func (e *Engine) Open(ctx context.Context) (*Kernel, error) {
 
 // Close frees the memory of the Kernel and of every Solid in it.
 func (k *Kernel) Close(ctx context.Context) error {
-	if k.in.problem == nil {
-		k.in.problem = ErrClosed
-	}
+	k.in.problem = cmp.Or(k.in.problem, ErrClosed)
 	return k.in.module.Close(ctx)
 }
 

@@ -1,6 +1,7 @@
 package hold
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,9 +76,7 @@ func (k *holder) spec(run string, s *wire.Start) (spec cell.Spec, err error) {
 		spec.Wall.Read = []string{k.program}
 	}
 	spec.Wall.Read = append(spec.Wall.Read, k.trees.Reads(s.Agent)...)
-	if spec.Dir == "" {
-		spec.Dir = work
-	}
+	spec.Dir = cmp.Or(spec.Dir, work)
 	if _, given := s.Env["HOME"]; !given && profile != cell.Open {
 		spec.Wall.Home = home
 	}

@@ -11,6 +11,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,15 +54,9 @@ func New(opt Options) (*Driver, error) {
 	if opt.Dir == "" {
 		return nil, core.Invalid("dir", "", "a directory")
 	}
-	if opt.CLI == nil {
-		opt.CLI = Command{opt.Cells}
-	}
-	if opt.Carrier == "" {
-		opt.Carrier = "busybox"
-	}
-	if opt.Most == 0 {
-		opt.Most = 8 << 30
-	}
+	opt.CLI = cmp.Or[CLI](opt.CLI, Command{opt.Cells})
+	opt.Carrier = cmp.Or(opt.Carrier, "busybox")
+	opt.Most = cmp.Or(opt.Most, 8<<30)
 	return &Driver{opt}, nil
 }
 

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -93,15 +94,9 @@ func New(opt Options) (*Driver, error) {
 	if opt.Limits == (Limits{}) {
 		opt.Limits = DefaultLimits()
 	}
-	if opt.Limits.File == 0 {
-		opt.Limits.File = DefaultLimits().File
-	}
-	if opt.Spare == 0 {
-		opt.Spare = 512 << 20
-	}
-	if opt.Most == 0 {
-		opt.Most = 24 << 30
-	}
+	opt.Limits.File = cmp.Or(opt.Limits.File, DefaultLimits().File)
+	opt.Spare = cmp.Or(opt.Spare, 512<<20)
+	opt.Most = cmp.Or(opt.Most, 24<<30)
 	return &Driver{opt: opt, own: own, grain: grain, stores: map[string]*store{}, copying: map[string]*progress{}}, nil
 }
 
@@ -145,8 +140,7 @@ func (d *Driver) Place(field, target string) (string, error) {
 
 // reason is an error without the path in it.
 func reason(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

@@ -2,6 +2,7 @@ package group
 
 import (
 	"bytes"
+	"cmp"
 	"sort"
 )
 
@@ -175,8 +176,6 @@ func (o *Overlay[T]) add(c *Counter, n int64) int64 {
 
 // fail keeps the first refused call, and returns this one's error.
 func (o *Overlay[T]) fail(err error) error {
-	if o.Err == nil {
-		o.Err = err
-	}
+	o.Err = cmp.Or(o.Err, err)
 	return err
 }

@@ -8,6 +8,7 @@
 package group
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,9 +144,7 @@ func (q *Queue[F]) Take(empty []*Request[F]) (batch []*Request[F], closed bool) 
 // Close lets nothing more in. The first reason stays.
 func (q *Queue[F]) Close(why error) {
 	q.mu.Lock()
-	if q.closed == nil {
-		q.closed = why
-	}
+	q.closed = cmp.Or(q.closed, why)
 	q.mu.Unlock()
 	q.ring()
 }

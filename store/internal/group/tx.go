@@ -1,6 +1,9 @@
 package group
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Base is one tenant's records as an Update or a View finds them.
 type Base[B ~string, T comparable] interface {
@@ -255,8 +258,6 @@ func (tx *ReadTx[B, T]) OnCommit(func()) {}
 
 func (tx *ReadTx[B, T]) refuse(doing string) error {
 	err := fmt.Errorf("%s in a View: %w", doing, ErrReadOnly)
-	if tx.err == nil {
-		tx.err = err
-	}
+	tx.err = cmp.Or(tx.err, err)
 	return err
 }
