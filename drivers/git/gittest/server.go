@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"swarmdeck/drivers/cell"
+	"swarmdeck/drivers/drivertest"
+	"swarmdeck/drivers/git"
 	"swarmdeck/expect"
 )
 
@@ -101,4 +104,10 @@ func SSH(t testing.TB, dir string) (program string) {
 	text := strings.Join([]string{"#!/bin/sh", "for last; do :; done", `exec sh -c "$last"`, ""}, "\n")
 	expect.No(t, os.WriteFile(program, []byte(text), 0o755))
 	return program
+}
+
+// Git starts git as the engine does.
+func Git(t testing.TB) git.Git {
+	t.Helper()
+	return git.Git{Cells: drivertest.Cells(t, cell.Options{})}
 }
