@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -178,9 +177,5 @@ func (a *agent) Tell(callID, text string) error {
 	if s == nil || a.wire != nil {
 		return core.Errorf(core.Unavailable, "no process runs that could hear the question")
 	}
-	line, err := core.Encode(questionLine{Type: "question", CallID: callID, Text: text})
-	if err != nil {
-		return fmt.Errorf("encode a question: %w", err)
-	}
-	return s.send(line)
+	return s.tell("a question", questionLine{Type: "question", CallID: callID, Text: text})
 }

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -109,9 +110,7 @@ func (s *stream) spill(p []byte) {
 	n, err := s.file.Write(p)
 	s.kept += int64(n)
 	s.sum.Write(p[:n])
-	if err != nil {
-		s.err = err
-	}
+	s.err = cmp.Or(err, s.err)
 }
 
 // close ends the files; what arrives later is counted only.
@@ -121,10 +120,7 @@ func (c *capture) close() {
 	for i := range c.streams {
 		s := &c.streams[i]
 		if s.file != nil {
-			if err := s.file.Close(); err != nil && s.err == nil {
-				s.err = err
-			}
-			s.file = nil
+			s.err, s.file = cmp.Or(s.err, s.file.Close()), nil
 		}
 	}
 }
@@ -136,12 +132,12 @@ func (c *capture) report(r *runOutput) {
 	out, errs := &c.streams[0], &c.streams[1]
 	r.Stdout, r.Stderr = pipe.Text(out.inline), pipe.Text(errs.inline)
 	if out.full {
-		r.StdoutTruncated, r.StdoutBytes, r.Spill = true, out.total, out.where()
-		r.SpillSHA256 = out.digest()
+		r.StdoutTruncated, r.StdoutBytes = true, out.total
+		r.Spill, r.SpillSHA256 = out.spilled()
 	}
 	if errs.full {
-		r.StderrTruncated, r.StderrBytes, r.SpillStderr = true, errs.total, errs.where()
-		r.SpillStderrSHA256 = errs.digest()
+		r.StderrTruncated, r.StderrBytes = true, errs.total
+		r.SpillStderr, r.SpillStderrSHA256 = errs.spilled()
 	}
 	for _, s := range []*stream{out, errs} {
 		if s.err != nil && r.SpillError == "" {
@@ -150,20 +146,12 @@ func (c *capture) report(r *runOutput) {
 	}
 }
 
-// where is the file's path, "" when nothing is in it.
-func (s *stream) where() string {
+// spilled is the file's path and the digest of its content, in hex; "" when nothing is in it.
+func (s *stream) spilled() (path, digest string) {
 	if s.kept == 0 {
-		return ""
+		return "", ""
 	}
-	return s.path
-}
-
-// digest is that of the file's content, in hex, "" when nothing is in it.
-func (s *stream) digest() string {
-	if s.kept == 0 {
-		return ""
-	}
-	return hex.EncodeToString(s.sum.Sum(nil))
+	return s.path, hex.EncodeToString(s.sum.Sum(nil))
 }
 
 // Bounds of a task's log.

@@ -21,7 +21,7 @@ const killGrace = 300 * time.Millisecond
 // follow watches a turn until it ends. It reports again when the process left
 // without having read the task, so that another one must have it.
 func (a *agent) follow(t *turn, s *session) (out task.Outcome, again bool) {
-	t.Helper.Go(t.catchUp)
+	t.Helper.Go(func() { t.Speak(t.flush) }) // unless the agent's next event has already done so
 	stop, ended := t.Stop, t.Context.Done()
 	var kill <-chan time.Time
 	for {

@@ -123,7 +123,7 @@ func (h *hearing) log(level, text string) {
 
 // began takes the id of the conversation.
 func (h *hearing) began(id string) {
-	if h.begun = true; !isSession(id) || id == h.talk.Session {
+	if h.begun = true; !sessionPattern().MatchString(id) || id == h.talk.Session {
 		return
 	}
 	h.talk.Session = id

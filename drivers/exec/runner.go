@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -76,16 +77,8 @@ var (
 
 // NewRunner returns a runner whose processes the supervisor owns.
 func NewRunner(sup *cell.Supervisor, opt RunnerOptions) (*Runner, error) {
-	opt, err := opt.filled()
-	if err != nil {
-		return nil, err
-	}
-	return &Runner{sup: sup, opt: opt}, nil
-}
-
-func (opt RunnerOptions) filled() (RunnerOptions, error) {
 	err := keeper.FillIn(&opt.Dir, &opt.Limits, &opt.Secrets)
-	return opt, err
+	return &Runner{sup: sup, opt: opt}, err
 }
 
 // Check implements swarm.Runner. The action's arguments are the input with
@@ -161,7 +154,8 @@ func startError(err error) task.Error {
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		e.Code, e.Retryable = "not_found", false
-	case errors.Is(err, os.ErrPermission), isFormat(err), errors.As(err, new(cell.BadDir)):
+	case errors.Is(err, os.ErrPermission), errors.As(err, new(cell.BadDir)),
+		errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.E2BIG), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENOTDIR):
 		e.Code, e.Retryable = "not_runnable", false
 	case errors.Is(err, core.Kind(core.Denied)):
 		e.Code, e.Retryable = "denied", false
@@ -192,8 +186,7 @@ type runInput struct {
 
 // parseInput reads an input strictly and completes it: what it returns is
 // exactly what would run.
-func parseInput(data core.Raw, base string) (runInput, error) {
-	var in runInput
+func parseInput(data core.Raw, base string) (in runInput, err error) {
 	if err := core.CheckObject("input", data, core.MaxInput); err != nil {
 		return in, err
 	}
@@ -206,11 +199,9 @@ func parseInput(data core.Raw, base string) (runInput, error) {
 	if err := cell.CheckEnv(in.Env); err != nil {
 		return in, err
 	}
-	dir, err := cell.CheckDir(in.Dir, base)
-	if err != nil {
+	if in.Dir, err = cell.CheckDir(in.Dir, base); err != nil {
 		return in, err
 	}
-	in.Dir = dir
 	if _, err := cell.ParseProfile("profile", string(in.Profile)); err != nil {
 		return in, err
 	}

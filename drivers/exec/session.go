@@ -61,17 +61,22 @@ func (s *session) run() {
 
 func (s *session) send(line []byte) error { return s.in.Put(line) }
 
+// tell sends what is one line of JSON.
+func (s *session) tell(what string, line any) error {
+	data, err := core.Encode(line)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", what, err)
+	}
+	return s.send(data)
+}
+
 // begin tells it a task: in a line, or as all of its input where it speaks a wire.
 func (s *session) begin(task taskLine) error {
 	if s.heard != nil {
 		defer s.in.End()
 		return s.in.Send([]byte(strings.Trim(strings.Join([]string{task.Past, task.Message, task.URI}, "\n\n"), "\n")))
 	}
-	line, err := core.Encode(task)
-	if err != nil {
-		return fmt.Errorf("encode task: %w", err)
-	}
-	return s.send(line)
+	return s.tell("task", task)
 }
 
 // idleFor is the time since its last result, 0 before the first.
@@ -184,7 +189,7 @@ func (s *session) refuse(bad *malformed, e fleet.Event) {
 		}
 	case "result":
 		if t := s.turn.Load(); t != nil {
-			t.spoil(s, bad)
+			t.conclude(s, keeper.Failure("agent_protocol", bad.Error(), false), fleet.Event{})
 		}
 	}
 }

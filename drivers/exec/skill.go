@@ -43,11 +43,8 @@ var (
 // NewSkillRunner returns a runner whose processes the supervisor owns. One
 // with nil checks skills and starts none.
 func NewSkillRunner(sup *cell.Supervisor, opt RunnerOptions) (*SkillRunner, error) {
-	opt, err := opt.filled()
-	if err != nil {
-		return nil, err
-	}
-	return &SkillRunner{sup: sup, opt: opt}, nil
+	err := keeper.FillIn(&opt.Dir, &opt.Limits, &opt.Secrets)
+	return &SkillRunner{sup: sup, opt: opt}, err
 }
 
 // Check implements skill.Runner. Whether the program and the directory exist

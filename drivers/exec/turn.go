@@ -59,10 +59,6 @@ func (t *turn) emit(e fleet.Event) bool {
 	})
 }
 
-// catchUp passes on what the agent said between the turns, unless its own
-// next event has already done so.
-func (t *turn) catchUp() { t.Speak(t.flush) }
-
 // flush passes on what the agent said between the turns, inside Speak.
 func (t *turn) flush() {
 	t.mu.Lock()
@@ -110,11 +106,6 @@ func (t *turn) finish(s *session, e fleet.Event) {
 		out.Error = keeper.Failure("agent_failed", cmp.Or(e.Error, "the agent gave no reason"), false).Error
 	}
 	t.conclude(s, out, e)
-}
-
-// spoil takes a line that was to be a result but is none.
-func (t *turn) spoil(s *session, err error) {
-	t.conclude(s, keeper.Failure("agent_protocol", err.Error(), false), fleet.Event{})
 }
 
 func (t *turn) conclude(s *session, out task.Outcome, e fleet.Event) {
@@ -187,11 +178,7 @@ func (a *agent) Steer(text, uri string) error {
 	if err != nil || a.wire != nil {
 		return cmp.Or(err, fleet.ErrNextPrompt)
 	}
-	line, err := core.Encode(saidLine{Type: "message", Text: text, URI: uri})
-	if err != nil {
-		return fmt.Errorf("encode a message: %w", err)
-	}
-	if err := s.send(line); err != nil {
+	if err := s.tell("a message", saidLine{Type: "message", Text: text, URI: uri}); err != nil {
 		return err
 	}
 	t.emit(fleet.Event{Type: "prompt", Text: text})

@@ -55,10 +55,8 @@ type conversation struct {
 	Spent fleet.Split `json:"spent,omitzero"`
 }
 
-// isSession says whether a program may call a conversation so: it becomes a word of its
-// command, and so begins with no sign.
-func isSession(id string) bool { return sessionPattern().MatchString(id) }
-
+// sessionPattern is how a program may call a conversation: it becomes a word of its command,
+// and so begins with no sign.
 var sessionPattern = core.Pattern(`^[0-9A-Za-z][0-9A-Za-z_.-]{0,127}$`)
 
 // exitedOnWire makes the outcome of a turn whose process on a wire has ended. It reports

@@ -2,10 +2,8 @@ package exec
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"syscall"
 
 	"swarmdeck/drivers/pipe"
 	"swarmdeck/engine/core"
@@ -116,8 +114,4 @@ func (r runOutput) failure() *task.Error {
 	}
 	e.Message = core.ClipTo(e.Message, 512)
 	return e
-}
-
-func isFormat(err error) bool {
-	return errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.E2BIG) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
