@@ -131,11 +131,7 @@ func constraintsOf(names []string, d *drawing, also string) []string {
 }
 
 func idsOf(all []model.Entity) []string {
-	out := []string{}
-	for _, e := range all {
-		out = append(out, e.ID)
-	}
-	return out
+	return append([]string{}, core.Map(all, func(e model.Entity) string { return e.ID })...)
 }
 
 type removeConstraint struct {

@@ -117,16 +117,11 @@ func (p createPoint) check() error {
 }
 
 func (c *call) createPoint(p createPoint) (any, error) {
-	at := Vec{}
-	if p.Coordinates != nil {
-		at = *p.Coordinates
-	} else {
-		at[0], at[1] = *p.X, *p.Y
-		if p.Z != nil {
-			at[2] = *p.Z
-		}
+	at := p.Coordinates
+	if at == nil {
+		at = &Vec{*p.X, *p.Y, given(p.Z, 0)}
 	}
-	return c.addCurve(p.EntityID, curve{kind: model.Point, at: at})
+	return c.addCurve(p.EntityID, curve{kind: model.Point, at: *at})
 }
 
 type createLine struct {
@@ -181,16 +176,8 @@ func (p createCircle) about(center [3]float64) (curve, error) {
 	return out, err
 }
 
-func (p createCircle) check() error { return alone(p.about) }
-
-// alone checks a curve whose centre may not be known yet.
-func alone(about func(center [3]float64) (curve, error)) error {
-	of, err := about([3]float64{})
-	if err == nil {
-		err = of.check()
-	}
-	return err
-}
+// check takes a circle whose centre may not be known yet.
+func (p createCircle) check() error { return sound(p.about([3]float64{})) }
 
 func (c *call) createCircle(p createCircle) (any, error) {
 	return c.addAbout(p.EntityID, p.Center, p.about)
@@ -224,7 +211,7 @@ func (p createArc) about(center [3]float64) (curve, error) {
 	return out, err
 }
 
-func (p createArc) check() error { return alone(p.about) }
+func (p createArc) check() error { return sound(p.about([3]float64{})) }
 
 func (c *call) createArc(p createArc) (any, error) { return c.addAbout(p.EntityID, p.Center, p.about) }
 
@@ -274,15 +261,12 @@ func (c *call) listEntities(p listEntities) (any, error) {
 
 // window checks the part of a list that is asked for.
 func window(limit *int, offset, usual int) (int, error) {
-	n := usual
-	if limit != nil {
-		n = *limit
-	}
-	switch {
+	switch n := given(limit, usual); {
 	case n < 1 || n > 1000:
 		return 0, Invalid("limit", n, "1 to 1000")
 	case offset < 0:
 		return 0, Invalid("offset", offset, "0 or more")
+	default:
+		return n, nil
 	}
-	return n, nil
 }

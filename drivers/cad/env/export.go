@@ -72,7 +72,7 @@ func (c *call) exportFile(p exportFile) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := root.Stat(name); err == nil && p.Overwrite != nil && !*p.Overwrite {
+	if _, err := root.Stat(name); err == nil && !given(p.Overwrite, true) {
 		return nil, Refuse(WorkspaceConflict, "file_path", name, name+" exists", "give another path, or overwrite true")
 	}
 	all, err := c.solids("", p.EntityIDs)

@@ -15,8 +15,8 @@ type measureMass struct {
 }
 
 func (p measureMass) check() error {
-	if p.Density != nil && !(*p.Density > 0 && *p.Density <= 100) {
-		return Invalid("density", *p.Density, "above 0, up to 100 g/cm³")
+	if d := given(p.Density, 1); !(d > 0 && d <= 100) {
+		return Invalid("density", d, "above 0, up to 100 g/cm³")
 	}
 	return nil
 }
@@ -35,10 +35,7 @@ func (c *call) measureMass(p measureMass) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := mass{EntityID: e.ID, Density: 1}
-	if p.Density != nil {
-		out.Density = *p.Density
-	}
+	out := mass{EntityID: e.ID, Density: given(p.Density, 1)}
 	err = c.env.bench.made(c.ctx, in(c.ws), []string{e.Shape}, func(ctx context.Context, k Kernel) (err error) {
 		out.Facts, out.Inertia, err = k.Measure(ctx, e.Shape)
 		return err
@@ -236,10 +233,7 @@ type view struct {
 }
 
 func (c *call) viewMesh(p viewMesh) (any, error) {
-	deflection := standardDetail
-	if p.Deflection != nil {
-		deflection = *p.Deflection
-	}
+	deflection := given(p.Deflection, standardDetail)
 	if !(deflection >= 0.001 && deflection <= 100) {
 		return nil, Invalid("deflection", deflection, "0.001 to 100 mm")
 	}

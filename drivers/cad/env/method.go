@@ -66,6 +66,14 @@ func typed[P any](begin func(*call) error, run func(c *call, p P) (any, error)) 
 // checked are params that must fit together.
 type checked interface{ check() error }
 
+// sound checks what was made without an error.
+func sound(made checked, err error) error {
+	if err == nil {
+		err = made.check()
+	}
+	return err
+}
+
 // none is the params of a method that has only the common ones.
 type none struct{}
 
@@ -209,39 +217,12 @@ func (p *Parameters) Takes(name string) string {
 		if f.required {
 			text += "*"
 		}
-		text += " " + short(of.FieldByIndex(f.index).Type)
+		short, _ := takes(of.FieldByIndex(f.index).Type)
+		text += " " + short
 		if f.is != "" {
 			text += " (" + f.is + ")"
 		}
 		all = append(all, text)
 	}
 	return cmp.Or(strings.Join(all, ", "), "nothing")
-}
-
-// short is a type in a few words.
-func short(t reflect.Type) string {
-	switch t {
-	case reflect.TypeFor[Vec](), reflect.TypeFor[[3]float64]():
-		return "[x,y,z]"
-	case reflect.TypeFor[Place]():
-		return "[x,y,z] or the name of a point"
-	case reflect.TypeFor[core.Raw]():
-		return "JSON"
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		return short(t.Elem())
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int:
-		return "whole number"
-	case reflect.Float64:
-		return "number"
-	case reflect.Slice, reflect.Array:
-		return "list of " + short(t.Elem())
-	}
-	names := core.Map(fields(t), func(f field) string { return f.name })
-	return "{" + strings.Join(names, ", ") + "}"
 }

@@ -88,12 +88,12 @@ var commonFields = fields(reflect.TypeFor[Common]())
 // is known later may stand for values: open tells that one stands for more than a
 // text.
 func decodeParams(params core.Raw, known []field, into, common reflect.Value, later bool) (wrong []error, open bool) {
-	given := map[string]core.Raw{}
+	all := map[string]core.Raw{}
 	if len(params) > 0 {
 		if params.Kind() != '{' {
 			return []error{Invalid("params", params, "an object of named parameters")}, false
 		}
-		if err := core.Decode(params, &given); err != nil {
+		if err := core.Decode(params, &all); err != nil {
 			return []error{Refuse(InvalidParameter, "params", params, err.Error(), "give each parameter once")}, false
 		}
 	}
@@ -102,59 +102,72 @@ func decodeParams(params core.Raw, known []field, into, common reflect.Value, la
 		into  reflect.Value
 	}{{known, into}, {commonFields, common}} {
 		for _, f := range set.known {
-			value, ok := given[f.name]
-			delete(given, f.name)
+			value, ok := all[f.name]
+			delete(all, f.name)
 			at := set.into.FieldByIndex(f.index)
+			_, whole := takes(at.Type())
 			switch {
 			case !ok || value.Kind() == 'n':
 				if f.required {
-					wrong = append(wrong, Refuse(InvalidParameter, f.name, nil, f.name+" is missing", "give "+wanted(at.Type())))
+					wrong = append(wrong, Refuse(InvalidParameter, f.name, nil, f.name+" is missing", "give "+whole))
 				}
 			case core.Decode(value, at.Addr().Interface()) == nil && bounded(at):
 			case later && strings.Contains(string(value), "${"):
 				open = true
 			default:
-				wrong = append(wrong, Invalid(f.name, value, wanted(at.Type())))
+				wrong = append(wrong, Invalid(f.name, value, whole))
 			}
 		}
 	}
 	allowed := core.Map(slices.Concat(known, commonFields), func(f field) string { return f.name })
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		suggestion := "allowed: " + strings.Join(allowed, ", ")
 		if near := nearest(name, allowed); near != "" {
 			suggestion = "did you mean " + near + "? " + suggestion
 		}
-		wrong = append(wrong, Refuse(InvalidParameter, shown(name).(string), given[name], fmt.Sprintf("%s: unknown parameter", shown(name)), suggestion))
+		wrong = append(wrong, Refuse(InvalidParameter, shown(name).(string), all[name], fmt.Sprintf("%s: unknown parameter", shown(name)), suggestion))
 	}
 	return wrong, open
 }
 
-// wanted says what a param of a type takes.
-func wanted(t reflect.Type) string {
+// takes says what a param of a type takes: in a few words, and with its bounds.
+func takes(t reflect.Type) (short, whole string) {
 	switch t {
-	case reflect.TypeFor[Vec](), reflect.TypeFor[*Vec]():
-		return fmt.Sprintf("2 or 3 numbers from -%g to %g", MaxLength, MaxLength)
-	case reflect.TypeFor[Place](), reflect.TypeFor[*Place]():
-		return fmt.Sprintf("2 or 3 numbers from -%g to %g, or the name of a point", MaxLength, MaxLength)
+	case reflect.TypeFor[Vec]():
+		return "[x,y,z]", fmt.Sprintf("2 or 3 numbers from -%g to %g", MaxLength, MaxLength)
+	case reflect.TypeFor[Place]():
+		return "[x,y,z] or the name of a point", fmt.Sprintf("2 or 3 numbers from -%g to %g, or the name of a point", MaxLength, MaxLength)
+	case reflect.TypeFor[[3]float64]():
+		_, whole = takes(t.Elem())
+		return "[x,y,z]", "a list, each of it " + whole
 	case reflect.TypeFor[core.Raw]():
-		return "a JSON value"
+		return "JSON", "a JSON value"
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return wanted(t.Elem())
+		return takes(t.Elem())
 	case reflect.String:
-		return "a text of at most 1000 bytes"
+		return "text", "a text of at most 1000 bytes"
 	case reflect.Bool:
-		return "true or false"
+		return "true or false", "true or false"
 	case reflect.Int:
-		return "a whole number"
+		return "whole number", "a whole number"
 	case reflect.Float64:
-		return fmt.Sprintf("a number from -%g to %g", MaxLength, MaxLength)
+		return "number", fmt.Sprintf("a number from -%g to %g", MaxLength, MaxLength)
 	case reflect.Slice, reflect.Array:
-		return fmt.Sprintf("a list, each of it %s", wanted(t.Elem()))
+		short, whole = takes(t.Elem())
+		return "list of " + short, "a list, each of it " + whole
 	}
-	names := core.Map(fields(t), func(f field) string { return f.name })
-	return "an object of " + strings.Join(names, ", ")
+	names := strings.Join(core.Map(fields(t), func(f field) string { return f.name }), ", ")
+	return "{" + names + "}", "an object of " + names
+}
+
+// given is what a param was given, or what is usual.
+func given[T any](param *T, usual T) T {
+	if param == nil {
+		return usual
+	}
+	return *param
 }
 
 // bounded refuses numbers and texts out of range, wherever they stand.

@@ -42,12 +42,12 @@ func (p primitive) check() error {
 		if f.name == "entity_id" || f.required {
 			continue
 		}
-		given := !reflect.ValueOf(p).FieldByIndex(f.index).IsNil()
+		there := !reflect.ValueOf(p).FieldByIndex(f.index).IsNil()
 		needed := slices.Contains(takes[0], f.name)
 		switch {
-		case needed && !given:
+		case needed && !there:
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("%s is missing", f.name), fmt.Sprintf("a %s needs %v", p.Type, takes[0]))
-		case given && !needed && !slices.Contains(takes[1], f.name):
+		case there && !needed && !slices.Contains(takes[1], f.name):
 			return Refuse(InvalidParameter, f.name, nil, fmt.Sprintf("a %s has no %s", p.Type, f.name), fmt.Sprintf("it takes %v and %v", takes[0], takes[1]))
 		}
 	}
@@ -55,10 +55,7 @@ func (p primitive) check() error {
 }
 
 func (p primitive) recipe(at [3]float64, tolerance float64) Recipe {
-	axis := [3]float64{0, 0, 1}
-	if p.Axis != nil {
-		axis = *p.Axis
-	}
+	axis := given(p.Axis, Vec{0, 0, 1})
 	switch p.Type {
 	case "box":
 		return &Box{Position: at, Dimensions: [3]float64{*p.Width, *p.Depth, *p.Height}}

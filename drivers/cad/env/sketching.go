@@ -56,12 +56,7 @@ func (p constraintProperties) value() (float64, error) {
 	return out, nil
 }
 
-func (p constraintProperties) tolerance() float64 {
-	if p.Parameters.Tolerance != nil {
-		return *p.Parameters.Tolerance
-	}
-	return 1e-6
-}
+func (p constraintProperties) tolerance() float64 { return given(p.Parameters.Tolerance, 1e-6) }
 
 // drawing is a plane sketch of entities that constraints hold together.
 type drawing struct {

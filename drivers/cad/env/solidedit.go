@@ -43,20 +43,10 @@ func (p pattern) recipe(at [3]float64) (Recipe, error) {
 	case p.Axis == nil:
 		return nil, Refuse(InvalidParameter, "axis_direction", nil, "axis_direction is missing", "a circular pattern takes axis_point, axis_direction, angle and count")
 	}
-	r := &Circular{Point: at, Axis: *p.Axis, Angle: 2 * math.Pi, Count: p.Count}
-	if p.Angle != nil {
-		r.Angle = *p.Angle
-	}
-	return r, nil
+	return &Circular{Point: at, Axis: *p.Axis, Angle: given(p.Angle, 2*math.Pi), Count: p.Count}, nil
 }
 
-func (p pattern) check() error {
-	r, err := p.recipe([3]float64{})
-	if err == nil {
-		err = r.check()
-	}
-	return err
-}
+func (p pattern) check() error { return sound(p.recipe([3]float64{})) }
 
 // pattern joins copies of a solid to one, the solid itself being the first.
 func (c *call) pattern(p pattern) (any, error) {
@@ -100,7 +90,7 @@ func (c *call) mirror(p mirror) (any, error) {
 	}
 	return c.make(making{
 		id: p.EntityID, recipe: &Mirror{Point: point, Normal: p.Normal},
-		inputs: []model.Entity{base}, consumed: p.KeepInputs != nil && !*p.KeepInputs,
+		inputs: []model.Entity{base}, consumed: !given(p.KeepInputs, true),
 	})
 }
 
@@ -178,13 +168,7 @@ func (p transform) recipe() (*Transform, error) {
 	return r, nil
 }
 
-func (p transform) check() error {
-	r, err := p.recipe()
-	if err == nil {
-		err = r.check()
-	}
-	return err
-}
+func (p transform) check() error { return sound(p.recipe()) }
 
 // transform turns a solid, then moves it.
 func (c *call) transform(p transform) (any, error) {

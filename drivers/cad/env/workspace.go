@@ -63,10 +63,7 @@ func (c *call) createWorkspace(p createWorkspace) (any, error) {
 		return nil, err
 	}
 	record := model.Record{ID: p.ID, Name: p.Name, AgentID: c.AgentID, CreatedAt: c.env.now()}
-	base := model.Main
-	if p.Base != nil {
-		base = *p.Base
-	}
+	base := given(p.Base, model.Main)
 	var w *model.Workspace
 	var entry model.Entry
 	if base == "" {
