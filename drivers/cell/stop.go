@@ -115,13 +115,8 @@ func (p *Process) tree() []proc {
 }
 
 // left are those that still live.
-func (p *Process) left() (list []proc) {
-	for _, q := range p.tree() {
-		if !q.Dead() {
-			list = append(list, q)
-		}
-	}
-	return list
+func (p *Process) left() []proc {
+	return core.Where(p.tree(), func(q proc) bool { return !q.Dead() })
 }
 
 // Census is processes by pid, with their start times.

@@ -184,7 +184,7 @@ func (a *agent) saw(ws *codersdk.Workspace) {
 		if a.ws != nil && ws.LatestBuild.BuildNumber < a.ws.LatestBuild.BuildNumber {
 			return // an answer that was overtaken
 		}
-		if a.build != ws.LatestBuild.ID || !busyOrUp(ws) {
+		if a.build != ws.LatestBuild.ID || ws.LatestBuild.Status != codersdk.WorkspaceStatusRunning {
 			a.api, a.apiFault = "", "" // another process answers now, or none
 		}
 		a.ws, a.fault, a.build = ws, nil, ws.LatestBuild.ID
@@ -226,10 +226,6 @@ func (a *agent) log(fresh []codersdk.WorkspaceAppStatus, t *turn) {
 	if known {
 		_ = a.keep() // else they are shown again by the next opening
 	}
-}
-
-func busyOrUp(ws *codersdk.Workspace) bool {
-	return ws.LatestBuild.Status == codersdk.WorkspaceStatusRunning
 }
 
 // failed takes in that a call to the deployment failed.

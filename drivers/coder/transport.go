@@ -162,16 +162,12 @@ func guard(req *http.Request, resp *http.Response) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == "text/html" && strings.HasPrefix(req.URL.Path, apiPath) && resp.StatusCode < 300 {
 		_ = resp.Body.Close()
-		return nil, webPage()
+		return nil, core.Errorf(core.Unavailable, "url: this address answers with a web page, not with the Coder API").With("field", "url")
 	}
 	if kind != "text/event-stream" {
 		resp.Body = &bounded{resp.Body, maxBody}
 	}
 	return resp, nil
-}
-
-func webPage() error {
-	return core.Errorf(core.Unavailable, "url: this address answers with a web page, not with the Coder API").With("field", "url")
 }
 
 // bounded fails a body that is too long.

@@ -54,11 +54,8 @@ func kept(w git.Worktree) (all []git.Worktree) {
 }
 
 // moduleObjects are the directories of the objects of submodules.
-func moduleObjects(all []git.Worktree) (dirs []string) {
-	for _, w := range all {
-		dirs = append(dirs, filepath.Join(w.Common, "objects"))
-	}
-	return dirs
+func moduleObjects(all []git.Worktree) []string {
+	return core.Map(all, func(w git.Worktree) string { return filepath.Join(w.Common, "objects") })
 }
 
 // links are the submodules of a commit.
