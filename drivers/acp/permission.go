@@ -3,6 +3,7 @@ package acp
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	acp "github.com/coder/acp-go-sdk"
 
@@ -15,13 +16,11 @@ import (
 
 // served reports whether we answer a method of the agent.
 func served(method string) bool {
-	switch method {
-	case acp.ClientMethodSessionRequestPermission, askPerson, acp.ClientMethodFsReadTextFile, acp.ClientMethodFsWriteTextFile,
+	return slices.Contains([]string{
+		acp.ClientMethodSessionRequestPermission, askPerson, acp.ClientMethodFsReadTextFile, acp.ClientMethodFsWriteTextFile,
 		acp.ClientMethodTerminalCreate, acp.ClientMethodTerminalOutput, acp.ClientMethodTerminalWaitForExit,
-		acp.ClientMethodTerminalKill, acp.ClientMethodTerminalRelease:
-		return true
-	}
-	return false
+		acp.ClientMethodTerminalKill, acp.ClientMethodTerminalRelease,
+	}, method)
 }
 
 // serve answers a request of the agent, on the session's own goroutine. It

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,12 +81,10 @@ func (s *session) update(raw core.Raw) {
 }
 
 func knownUpdate(kind string) bool {
-	switch kind {
-	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
-		"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+		"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update",
+	}, kind)
 }
 
 // update takes what the agent says while it works on a prompt.

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -204,15 +203,6 @@ func (l *taskLog) end() {
 	for _, x := range lines {
 		l.out(x.level, x.line)
 	}
-}
-
-// lastLine is the last line of a text that is not blank, for error messages.
-func lastLine(s string) string {
-	s = strings.TrimSpace(s)
-	if i := strings.LastIndexByte(s, '\n'); i >= 0 {
-		s = s[i+1:]
-	}
-	return strings.TrimSpace(s)
 }
 
 // maxFormer is how many lines of output Former gives, the last ones.

@@ -104,7 +104,7 @@ func (r runOutput) failure() *task.Error {
 	case r.overran != "":
 		e.Code, e.Message = "limit_exceeded", r.overran
 	case r.Signal == "":
-		if last := lastLine(r.Stderr); last != "" {
+		if last := pipe.LastLine(r.Stderr); last != "" {
 			e.Message += ": " + last
 		}
 	case r.Signal == "SIGXCPU" || r.Signal == "SIGXFSZ":

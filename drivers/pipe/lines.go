@@ -133,3 +133,9 @@ func (m *masked) Read(p []byte) (int, error) {
 	}
 	return m.ready.Read(p)
 }
+
+// LastLine is the last line of a text that is not blank, for error messages.
+func LastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

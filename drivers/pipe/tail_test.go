@@ -22,3 +22,9 @@ func TestATailKeepsTheNewest(t *testing.T) {
 	got, gone = tail.Take()
 	expect.True(t, len(got) == 0 && gone == 1, "%v, %d gone", got, gone)
 }
+
+func TestTheLastLineOfAnErrorIsTold(t *testing.T) {
+	for text, want := range map[string]string{"one\ntwo\nthree \n\n": "three", "one": "one", "": ""} {
+		expect.Is(t, LastLine(text), want, text)
+	}
+}

@@ -88,7 +88,7 @@ func plain(err error) error {
 	case cell.NotFound(err, program):
 		return core.Errorf(core.Unavailable, "there is no docker command here")
 	case errors.As(err, &failed) && unreachable(failed.Stderr):
-		return core.Errorf(core.Unavailable, "there is a docker command here, but no docker engine answers it: %s", lastLine(failed.Stderr))
+		return core.Errorf(core.Unavailable, "there is a docker command here, but no docker engine answers it: %s", pipe.LastLine(failed.Stderr))
 	}
 	return err
 }
@@ -102,11 +102,6 @@ func unreachable(stderr string) bool {
 		}
 	}
 	return false
-}
-
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 func errMuch() error { return core.Errorf(core.InvalidInput, "docker gives more than is allowed") }
