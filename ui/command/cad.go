@@ -21,32 +21,26 @@ func showCADRoles(c *call, page core.Page[cad.RoleTemplate]) error {
 }
 
 // showAnswer prints what came of an operation.
-func showAnswer(c *call, a op.Answer) error {
-	return c.print(a, func(w io.Writer) error {
-		if _, err := fmt.Fprintf(w, "%s by %s in %s: done\n", a.Done.Method, a.Done.AgentID, a.Done.WorkspaceID); err != nil {
-			return err
-		}
-		return details(w, a.Data)
-	})
+func showAnswer(_ *call, w io.Writer, a op.Answer) error {
+	fmt.Fprintf(w, "%s by %s in %s: done\n", a.Done.Method, a.Done.AgentID, a.Done.WorkspaceID)
+	return details(w, a.Data)
 }
 
 // showWorkflow prints one workflow with its tasks.
-func showWorkflow(c *call, w cad.Workflow) error {
-	return c.print(w, func(out io.Writer) error {
-		c.table(out, nil, w)
-		fmt.Fprintln(out)
-		c.table(out, nil, w.Assignments)
-		if w.Waits != "" {
-			fmt.Fprintf(out, "\nwaits for %s\n", w.Waits)
-		}
-		return nil
-	})
+func showWorkflow(c *call, out io.Writer, w cad.Workflow) error {
+	c.table(out, nil, w)
+	fmt.Fprintln(out)
+	c.table(out, nil, w.Assignments)
+	if w.Waits != "" {
+		fmt.Fprintf(out, "\nwaits for %s\n", w.Waits)
+	}
+	return nil
 }
 
 // showDecomposed prints a workflow that has begun, or the tasks that wait.
 func showDecomposed(c *call, d op.Decomposed) error {
 	if d.Begun {
-		return showWorkflow(c, d.Workflow)
+		return c.print(d.Workflow, func(w io.Writer) error { return showWorkflow(c, w, d.Workflow) })
 	}
 	return c.list(d.Assignments)
 }

@@ -28,52 +28,40 @@ func showLineage(c *call, l dag.Lineage) error {
 }
 
 // showComparison prints how two runs differ.
-func showComparison(c *call, v dag.Comparison) error {
-	return c.print(v, func(w io.Writer) error {
-		c.table(w, face.Of[compare.Fact]{Columns: "_:Name A:A,60 B:B,60"}.Face(), compare.Facts(&v))
-		for _, part := range [][]compare.Line{compare.Files(&v), compare.Lines(&v)} {
-			if len(part) > 0 {
-				fmt.Fprintln(w)
-			}
-			for _, l := range part {
-				if _, err := fmt.Fprintln(w, l.Sign+" "+core.Cut(term.Clean(l.Text), 400)); err != nil {
-					return err
-				}
-			}
+func showComparison(c *call, w io.Writer, v dag.Comparison) error {
+	c.table(w, face.Of[compare.Fact]{Columns: "_:Name A:A,60 B:B,60"}.Face(), compare.Facts(&v))
+	for _, part := range [][]compare.Line{compare.Files(&v), compare.Lines(&v)} {
+		if len(part) > 0 {
+			fmt.Fprintln(w)
 		}
-		return nil
-	})
+		for _, l := range part {
+			fmt.Fprintln(w, l.Sign+" "+core.Cut(term.Clean(l.Text), 400))
+		}
+	}
+	return nil
 }
 
 // showReplay prints what a policy would answer to recorded calls.
-func showReplay(c *call, v engine.Replay) error {
-	return c.print(v, func(w io.Writer) error {
-		if len(v.Items) > 0 {
-			c.table(w, nil, v.Items)
-		}
-		more := ""
-		if v.Unjudged > 0 {
-			more = fmt.Sprintf(" Of %d the record has no decision.", v.Unjudged)
-		}
-		if v.More {
-			more += fmt.Sprintf(" Only the first %d were asked about.", engine.MaxReplayed)
-		}
-		_, err := fmt.Fprintf(w, "%d of %d calls would be answered otherwise by %s %s.%s\n", v.Changed, v.Calls, cmp.Or(v.PolicyID, "the file"), v.Version[:min(12, len(v.Version))], more)
-		return err
-	})
+func showReplay(c *call, w io.Writer, v engine.Replay) error {
+	if len(v.Items) > 0 {
+		c.table(w, nil, v.Items)
+	}
+	more := ""
+	if v.Unjudged > 0 {
+		more = fmt.Sprintf(" Of %d the record has no decision.", v.Unjudged)
+	}
+	if v.More {
+		more += fmt.Sprintf(" Only the first %d were asked about.", engine.MaxReplayed)
+	}
+	_, err := fmt.Fprintf(w, "%d of %d calls would be answered otherwise by %s %s.%s\n", v.Changed, v.Calls, cmp.Or(v.PolicyID, "the file"), v.Version[:min(12, len(v.Version))], more)
+	return err
 }
 
 // showPicture draws a part of the record.
-func showPicture(c *call, p op.Picture) error {
-	return c.print(p, func(w io.Writer) error { return draw(c, w, p) })
-}
-
-func draw(c *call, w io.Writer, p op.Picture) error {
+func showPicture(c *call, w io.Writer, p op.Picture) error {
 	if c.g.Accessible { // a list of its edges
 		for _, e := range p.Edges {
-			if _, err := fmt.Fprintln(w, term.Clean(graph.Edge(p.Graph, e))); err != nil {
-				return err
-			}
+			fmt.Fprintln(w, term.Clean(graph.Edge(p.Graph, e)))
 		}
 		return nil
 	}
@@ -92,9 +80,7 @@ func draw(c *call, w io.Writer, p op.Picture) error {
 		rows = append(rows, "there is more: see --depth and --most")
 	}
 	for _, row := range rows {
-		if _, err := fmt.Fprintln(w, row); err != nil {
-			return err
-		}
+		fmt.Fprintln(w, row)
 	}
 	return nil
 }
@@ -117,19 +103,17 @@ func runEvents(c *call, o *op.Op, out any) (bool, error) {
 }
 
 // showIntent prints one intent in full, with its steps.
-func showIntent(c *call, i control.Intent) error {
-	return c.print(i, func(w io.Writer) error {
-		bare := struct {
-			control.Intent `json:",embed"`
-			Steps          *int `json:"steps,omitzero"` // they follow
-		}{Intent: i}
-		if err := details(w, bare); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-		c.table(w, nil, i.Steps)
-		return nil
-	})
+func showIntent(c *call, w io.Writer, i control.Intent) error {
+	bare := struct {
+		control.Intent `json:",embed"`
+		Steps          *int `json:"steps,omitzero"` // they follow
+	}{Intent: i}
+	if err := details(w, bare); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	c.table(w, nil, i.Steps)
+	return nil
 }
 
 // What people read of a state and of a fork that is planned. With -o json they
@@ -137,43 +121,39 @@ func showIntent(c *call, i control.Intent) error {
 
 // showState prints what was so after an event: what the event's run, agent, task
 // and session were at, who had what, and what was said last.
-func showState(c *call, s dag.State) error {
+func showState(c *call, w io.Writer, s dag.State) error {
 	type one struct {
 		Of string
 		dag.RunState
 	}
-	return c.print(s, func(w io.Writer) error {
-		fmt.Fprintf(w, "event   %s\nplace   %d of its run, %d of the record\nts      %s\n", s.EventID, s.Seq, s.Pos, s.TS)
-		if s.Policy != "" {
-			fmt.Fprintf(w, "policy  %s\n", term.Clean(s.Policy))
+	fmt.Fprintf(w, "event   %s\nplace   %d of its run, %d of the record\nts      %s\n", s.EventID, s.Seq, s.Pos, s.TS)
+	if s.Policy != "" {
+		fmt.Fprintf(w, "policy  %s\n", term.Clean(s.Policy))
+	}
+	var runs []one
+	if s.Run != nil {
+		runs = append(runs, one{"run", *s.Run})
+	}
+	for i, g := range []*dag.GroupState{s.Agent, s.Task, s.Session} {
+		for n := 0; g != nil && n < len(g.Runs); n++ {
+			runs = append(runs, one{[]string{"agent", "task", "session"}[i], g.Runs[n]})
 		}
-		var runs []one
-		if s.Run != nil {
-			runs = append(runs, one{"run", *s.Run})
-		}
-		for i, g := range []*dag.GroupState{s.Agent, s.Task, s.Session} {
-			for n := 0; g != nil && n < len(g.Runs); n++ {
-				runs = append(runs, one{[]string{"agent", "task", "session"}[i], g.Runs[n]})
-			}
-		}
-		c.part(w, "Runs", face.Of[one]{
-			Columns: "OF:Of RUN:run_id,20 AGENT:agent_id,20 STATUS EVENTS:events STARTED:started_at", Wide: "TASK:task_id HEAD:head,13",
-			Cells: face.Cells[one]{"STATUS": func(o *one, _ face.At) string { return strings.TrimSpace(o.Status + " " + o.Exit) }},
-		}.Face(), runs)
-		c.part(w, "Mounts", nil, s.Mounts)
-		c.part(w, "Messages", nil, s.Messages)
-		return nil
-	})
+	}
+	c.part(w, "Runs", face.Of[one]{
+		Columns: "OF:Of RUN:run_id,20 AGENT:agent_id,20 STATUS EVENTS:events STARTED:started_at", Wide: "TASK:task_id HEAD:head,13",
+		Cells: face.Cells[one]{"STATUS": func(o *one, _ face.At) string { return strings.TrimSpace(o.Status + " " + o.Exit) }},
+	}.Face(), runs)
+	c.part(w, "Mounts", nil, s.Mounts)
+	c.part(w, "Messages", nil, s.Messages)
+	return nil
 }
 
 // showPlan prints a fork as it would be, with what becomes of each resource.
-func showPlan(c *call, p resource.Proposal) error {
-	return c.print(p, func(w io.Writer) error {
-		err := details(w, struct {
-			resource.Proposal `json:",embed"`
-			Parts             *int `json:"resources,omitzero"` // they follow
-		}{Proposal: p})
-		c.part(w, "Resources", nil, p.Parts)
-		return err
-	})
+func showPlan(c *call, w io.Writer, p resource.Proposal) error {
+	err := details(w, struct {
+		resource.Proposal `json:",embed"`
+		Parts             *int `json:"resources,omitzero"` // they follow
+	}{Proposal: p})
+	c.part(w, "Resources", nil, p.Parts)
+	return err
 }

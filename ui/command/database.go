@@ -120,9 +120,6 @@ func replaceFile(path string, data []byte) error {
 // line, and no engine that is running carries it out for another process.
 func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.env.Attached }
 
-// showCheck prints what a check of the data file found.
-func showCheck(c *call, r *store.Report) error { return c.checked(r, r, r.Problems) }
-
 // showBackup prints a backup with what was copied beside it.
 func showBackup(c *call, b op.Backup) error {
 	with := make([]string, len(b.With))

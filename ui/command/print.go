@@ -66,10 +66,7 @@ func (c *call) show(v any) error {
 
 // say prints one clean line, or v with -o json.
 func (c *call) say(v any, format string, args ...any) error {
-	return c.print(v, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, term.Clean(fmt.Sprintf(format, args...)))
-		return err
-	})
+	return c.verbatim(v, []byte(term.Clean(fmt.Sprintf(format, args...))+"\n"))
 }
 
 // verbatim prints a text as it is, or v with -o json.

@@ -17,6 +17,7 @@ import (
 	"swarmdeck/engine/judge"
 	"swarmdeck/engine/op"
 	"swarmdeck/engine/task"
+	"swarmdeck/store"
 	"swarmdeck/ui/term"
 )
 
@@ -28,39 +29,39 @@ type printer func(c *call, o *op.Op, out any) (is bool, err error)
 func printers() []printer {
 	return []printer{
 		text(showTree),
-		text(showCause),
+		page(showCause),
 		text(showEStop),
 		text(func(c *call, v op.DeletedAgent) error { return c.say(v.Agent, "agent %s deleted", v.Name) }),
 		text(showTest),
-		text(showBacktest),
+		page(showBacktest),
 		text(showExplanation),
 		text(func(c *call, v op.Applied) error { return c.say(v, "done") }),
 		text(showCADRoles),
-		text(showAnswer),
+		page(showAnswer),
 		text(showDecomposed),
 		text(func(c *call, v op.Checkpoint) error { return c.verbatim(v, []byte(v.Text)) }),
 		text(func(c *call, v op.Proof) error { return c.verbatim(v, []byte(v.Text)) }),
-		text(showReport),
+		page(showReport),
 		text(showDeltas),
-		text(showState),
-		text(showPlan),
+		page(showState),
+		page(showPlan),
 		text(showLineage),
-		text(showReplay),
-		text(showComparison),
-		text(showPicture),
-		text(showCheck),
+		page(showReplay),
+		page(showComparison),
+		page(showPicture),
+		text(func(c *call, r *store.Report) error { return c.checked(r, r, r.Problems) }),
 		text(showBackup),
-		text(showHandover),
-		text(showStatus),
-		text(showOverview),
-		inFull(showWork),
+		page(showHandover),
+		page(showStatus),
+		page(showOverview),
+		inFull(text(showWork)),
 		text(showPatch),
 		text(func(c *call, v op.TreeFile) error { return c.verbatim(v, c.shown(v.Content)) }),
 		said,
-		inFull(showWorkflow),
-		inFull(showCard),
+		inFull(page(showWorkflow)),
+		inFull(page(showCard)),
 		halfApproved,
-		inFull(showIntent),
+		inFull(page(showIntent)),
 		runEvents,
 		ran,
 		summary,
@@ -134,9 +135,15 @@ func text[T any](print func(*call, T) error) printer {
 	}
 }
 
+// page prints a type in what write makes of it.
+func page[T any](write func(*call, io.Writer, T) error) printer {
+	return text(func(c *call, v T) error {
+		return c.print(v, func(w io.Writer) error { return write(c, w, v) })
+	})
+}
+
 // inFull prints a type in its own words where all of a record is asked for.
-func inFull[T any](print func(*call, T) error) printer {
-	own := text(print)
+func inFull(own printer) printer {
 	return func(c *call, o *op.Op, out any) (is bool, err error) {
 		if o.Full {
 			is, err = own(c, o, out)
@@ -195,13 +202,8 @@ func showEStop(c *call, e estop.State) error {
 	return c.say(e, "emergency stop: ON since %s by %s: %s; %d frozen; %s", face.Stamp(e.At), e.By, e.Reason, e.Frozen, waiting)
 }
 
-// showReport prints what became of the log's proof.
-func showReport(c *call, r audit.Report) error {
-	return c.print(r, func(w io.Writer) error { return reportText(w, r) })
-}
-
-// reportText is a report for people: its lists a line for each.
-func reportText(w io.Writer, r audit.Report) error {
+// showReport prints what became of the log's proof: its lists a line for each.
+func showReport(_ *call, w io.Writer, r audit.Report) error {
 	bare := r
 	bare.Keys, bare.Witnesses, bare.Problems = nil, nil, nil
 	if err := details(w, bare); err != nil {
@@ -239,31 +241,29 @@ func showDeltas(c *call, all op.Deltas) error {
 }
 
 // showCard prints an approval, and below it what its files hold.
-func showCard(c *call, card judge.Approval) error {
-	return c.print(card, func(w io.Writer) error {
-		bare := card
-		bare.Action.Files = nil
-		err := details(w, bare)
-		for i := 0; i < len(card.Action.Files) && err == nil; i++ {
-			f := &card.Action.Files[i]
-			if _, err = fmt.Fprintf(w, "\nfile  %s\n", term.Reveal(f.Line())); f.Diff+f.Text == "" || err != nil {
-				continue
-			}
-			for line := range strings.SplitSeq(strings.TrimSuffix(f.Diff+f.Text, "\n"), "\n") {
-				if _, err = fmt.Fprintf(w, "  %s\n", term.Reveal(line)); err != nil {
-					break
-				}
-			}
-		}
-		if err != nil || c.g.Output != "text" {
-			return err
-		}
-		call := c.forOp()
-		why, err := call.CauseOf(c.ctx, "approval", card)
-		fmt.Fprintln(w)
-		putLines(w, why)
+func showCard(c *call, w io.Writer, card judge.Approval) error {
+	bare := card
+	bare.Action.Files = nil
+	if err := details(w, bare); err != nil {
 		return err
-	})
+	}
+	for i := range card.Action.Files {
+		f := &card.Action.Files[i]
+		if fmt.Fprintf(w, "\nfile  %s\n", term.Reveal(f.Line())); f.Diff+f.Text == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(f.Diff+f.Text, "\n"), "\n") {
+			fmt.Fprintf(w, "  %s\n", term.Reveal(line))
+		}
+	}
+	if c.g.Output != "text" {
+		return nil
+	}
+	call := c.forOp()
+	why, err := call.CauseOf(c.ctx, "approval", card)
+	fmt.Fprintln(w)
+	putLines(w, why)
+	return err
 }
 
 // halfApproved prints approvals of which some need another one, or made a rule, and says so.
@@ -279,7 +279,7 @@ func halfApproved(c *call, o *op.Op, out any) (bool, error) {
 }
 
 // showCause prints why something is as it is, and below it what is next.
-func showCause(c *call, why op.Cause) error {
+func showCause(_ *call, w io.Writer, why op.Cause) error {
 	text := why.Text
 	if why.Kind != "" {
 		text = why.Kind + ": " + text
@@ -287,10 +287,8 @@ func showCause(c *call, why op.Cause) error {
 	if why.Ref != "" && !strings.Contains(text, why.Ref) {
 		text += " (" + why.Ref + ")"
 	}
-	return c.print(why, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s\nnext: swarmdeck %s\n", term.Clean(fmt.Sprintf("%s is %s: %s", why.ID, why.Status, text)), term.Clean(strings.Join(why.Next, "  or  ")))
-		return err
-	})
+	fmt.Fprintf(w, "%s\nnext: swarmdeck %s\n", term.Clean(fmt.Sprintf("%s is %s: %s", why.ID, why.Status, text)), term.Clean(strings.Join(why.Next, "  or  ")))
+	return nil
 }
 
 // showTree prints tasks below those that they came of.
@@ -312,11 +310,7 @@ func showTree(c *call, all op.Tree) error {
 }
 
 // showHandover prints what the next operator should know.
-func showHandover(c *call, h engine.Handover) error {
-	return c.print(h, func(w io.Writer) error { return writeHandover(c, w, &h) })
-}
-
-func writeHandover(c *call, w io.Writer, h *engine.Handover) error {
+func showHandover(c *call, w io.Writer, h engine.Handover) error {
 	say := func(format string, args ...any) { fmt.Fprintln(w, term.Clean(fmt.Sprintf(format, args...))) }
 	say("Hand-over of %s at %s, since %s", h.TenantID, face.Stamp(h.At), face.Stamp(h.Since))
 	if h.EStop.On {
@@ -391,21 +385,19 @@ func showTest(c *call, t op.TestedPolicy) error {
 	return err
 }
 
-func showBacktest(c *call, r judge.BacktestReport) error {
-	return c.print(r, func(w io.Writer) error {
-		if len(r.Groups) > 0 {
-			c.table(w, nil, r.Groups)
-		}
-		more := ""
-		if r.Unknown > 0 {
-			more += fmt.Sprintf(" %d can't be made anew: what they were about was not kept.", r.Unknown)
-		}
-		if r.Sampled {
-			more += " Only some were: a program that stays (--serve) tries them all."
-		}
-		fmt.Fprintf(w, "%d of %d decisions would change; the last %d were looked at.%s\n", r.Flips, r.Checked, r.Last, more)
-		return nil
-	})
+func showBacktest(c *call, w io.Writer, r judge.BacktestReport) error {
+	if len(r.Groups) > 0 {
+		c.table(w, nil, r.Groups)
+	}
+	more := ""
+	if r.Unknown > 0 {
+		more += fmt.Sprintf(" %d can't be made anew: what they were about was not kept.", r.Unknown)
+	}
+	if r.Sampled {
+		more += " Only some were: a program that stays (--serve) tries them all."
+	}
+	fmt.Fprintf(w, "%d of %d decisions would change; the last %d were looked at.%s\n", r.Flips, r.Checked, r.Last, more)
+	return nil
 }
 
 func showExplanation(c *call, e judge.Explanation) error {

@@ -15,44 +15,40 @@ import (
 )
 
 // showStatus prints what a person wants to know first, on a page.
-func showStatus(c *call, s op.Status) error {
-	return c.print(s, func(w io.Writer) error {
-		for _, part := range []struct {
-			title string
-			rows  any
-			n     int
-		}{{"Needs you", s.Needs, len(s.Needs)}, {"Failed", s.Failed, len(s.Failed)}, {"Working", s.Working, len(s.Working)}} {
-			if part.n == 0 {
-				fmt.Fprintf(w, "%s: nothing\n", part.title)
-				continue
-			}
-			fmt.Fprintf(w, "%s: %d\n", part.title, part.n)
-			c.table(w, nil, part.rows)
-			fmt.Fprintln(w)
+func showStatus(c *call, w io.Writer, s op.Status) error {
+	for _, part := range []struct {
+		title string
+		rows  any
+		n     int
+	}{{"Needs you", s.Needs, len(s.Needs)}, {"Failed", s.Failed, len(s.Failed)}, {"Working", s.Working, len(s.Working)}} {
+		if part.n == 0 {
+			fmt.Fprintf(w, "%s: nothing\n", part.title)
+			continue
 		}
-		if len(s.More) > 0 {
-			fmt.Fprintf(w, "More than is listed here: %s\n", strings.Join(s.More, ", "))
-		}
-		if away := c.now().Sub(s.NobodySince); !s.NobodySince.IsZero() && away >= time.Minute { // this engine's own line is no night
-			fmt.Fprintf(w, "Nobody here: since %s (%s)\n", s.NobodySince.Local().Format("Mon 15:04"), face.Span(away))
-		}
-		_, err := fmt.Fprintf(w, "Idle: %d. Cost: %d tokens, $%.2f, %d tasks\n", s.Idle, s.Cost.Tokens, s.Cost.CostUSD, s.Cost.Tasks)
-		return err
-	})
+		fmt.Fprintf(w, "%s: %d\n", part.title, part.n)
+		c.table(w, nil, part.rows)
+		fmt.Fprintln(w)
+	}
+	if len(s.More) > 0 {
+		fmt.Fprintf(w, "More than is listed here: %s\n", strings.Join(s.More, ", "))
+	}
+	if away := c.now().Sub(s.NobodySince); !s.NobodySince.IsZero() && away >= time.Minute { // this engine's own line is no night
+		fmt.Fprintf(w, "Nobody here: since %s (%s)\n", s.NobodySince.Local().Format("Mon 15:04"), face.Span(away))
+	}
+	_, err := fmt.Fprintf(w, "Idle: %d. Cost: %d tokens, $%.2f, %d tasks\n", s.Idle, s.Cost.Tokens, s.Cost.CostUSD, s.Cost.Tasks)
+	return err
 }
 
 // showOverview prints how it goes at a glance, a line a figure, and who cost most.
-func showOverview(c *call, o op.Overview) error {
-	return c.print(o, func(w io.Writer) error {
-		fmt.Fprintf(w, "%d working, %d waiting for you, %d failing, %d idle; the last %s:\n", o.Now.Working, o.Now.Waiting, o.Now.Failing, o.Now.Idle, o.Over)
-		for _, l := range face.TrendLines(&o.Overview, 60, c.g.ASCII) {
-			fmt.Fprintf(w, "%-10s %s %s\n", l.Name, l.Chart, l.Text)
-		}
-		fmt.Fprintln(w)
-		c.table(w, nil, o.Shares())
-		_, err := fmt.Fprintf(w, "\nWhat happened meanwhile: swarmdeck story --since %s\n", o.Points[0].From.Format(time.RFC3339))
-		return err
-	})
+func showOverview(c *call, w io.Writer, o op.Overview) error {
+	fmt.Fprintf(w, "%d working, %d waiting for you, %d failing, %d idle; the last %s:\n", o.Now.Working, o.Now.Waiting, o.Now.Failing, o.Now.Idle, o.Over)
+	for _, l := range face.TrendLines(&o.Overview, 60, c.g.ASCII) {
+		fmt.Fprintf(w, "%-10s %s %s\n", l.Name, l.Chart, l.Text)
+	}
+	fmt.Fprintln(w)
+	c.table(w, nil, o.Shares())
+	_, err := fmt.Fprintf(w, "\nWhat happened meanwhile: swarmdeck story --since %s\n", o.Points[0].From.Format(time.RFC3339))
+	return err
 }
 
 // summary prints what a record is, why it is so and what is next; of a task and an agent
