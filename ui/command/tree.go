@@ -82,69 +82,32 @@ type top struct {
 	make func() *cobra.Command
 }
 
-func (t *tree) sections() []section {
-	return []section{
-		{begin, []top{
-			{"run", t.of("run")},
-			{"add", t.add},
-			{"status", t.of("status")},
-			{"task", t.of("task")},
-			{"agent", t.of("agent", t.agentAttach)},
-			{"approval", t.of("approval")},
-			{"review", t.of("review")},
-			{"merge", t.of("merge")},
-			{"up", t.up},
-			{"serve", t.serve},
-		}},
-		{"Work", []top{
-			{"overview", t.of("overview")},
-			{"story", t.of("story")},
-			{"tell", t.of("tell")},
-			{"show", t.of("show")},
-			{"why", t.of("why")},
-			{"log", t.of("log")},
-			{"session", t.of("session")},
-			{"result", t.of("result")},
-			{"host", t.of("host")},
-			{"push", t.of("push")},
-			{"project", t.of("project", t.projectInit)},
-			{"role", t.of("role")},
-			{"skill", t.of("skill")},
-			{"subagent", t.of("subagent")},
-			{"bus", t.of("bus")},
-			{"cad", t.of("cad", t.cadView, t.cadEnv)},
-		}},
-		{"Judge and stop", []top{
-			{"decision", t.of("decision")},
-			{"grant", t.of("grant")},
-			{"policy", t.of("policy")},
-			{"egress", t.of("egress")},
-			{"files", t.of("files")},
-			{"budget", t.of("budget")},
-			{"estop", t.of("estop")},
-		}},
-		{"Keep", []top{
-			{"audit", t.of("audit")},
-			{"dag", t.of("dag")},
-			{"tenant", t.of("tenant", t.tenantUse)},
-			{"engine", t.of("engine")},
-			{"operator", t.of("operator")},
-			{"secret", t.of("secret")},
-			{"notice", t.of("notice")},
-			{"store", t.of("store")},
-		}},
-		{"Cockpit and program", []top{
-			{"demo", t.demo},
-			{"attach", t.attach},
-			{"mcp", t.mcp},
-			{"keys", t.keys},
-			{"theme", t.themes},
-			{"view", t.views},
-			{"completion", t.completion},
-			{"doctor", t.doctor},
-			{"version", t.version},
-		}},
+func (t *tree) sections() (all []section) {
+	own := map[string]func() *cobra.Command{
+		"add": t.add, "up": t.up, "serve": t.serve, "demo": t.demo, "attach": t.attach, "mcp": t.mcp, "keys": t.keys, "theme": t.themes,
+		"view": t.views, "completion": t.completion, "doctor": t.doctor, "version": t.version,
 	}
+	beside := map[string][]func() *cobra.Command{ // of nouns, what is no operation
+		"agent": {t.agentAttach}, "project": {t.projectInit}, "cad": {t.cadView, t.cadEnv}, "tenant": {t.tenantUse},
+	}
+	for _, s := range []struct{ title, tops string }{
+		{begin, "run add status task agent approval review merge up serve"},
+		{"Work", "overview story tell show why log session result host push project role skill subagent bus cad"},
+		{"Judge and stop", "decision grant policy egress files budget estop"},
+		{"Keep", "audit dag tenant engine operator secret notice store"},
+		{"Cockpit and program", "demo attach mcp keys theme view completion doctor version"},
+	} {
+		of := section{title: s.title}
+		for name := range strings.FieldsSeq(s.tops) {
+			make := own[name]
+			if make == nil {
+				make = t.of(name, beside[name]...)
+			}
+			of.tops = append(of.tops, top{name, make})
+		}
+		all = append(all, of)
+	}
+	return all
 }
 
 func newTree(env *Env, ctx context.Context) *tree { return treeFor(env, ctx, nil) }
