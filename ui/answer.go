@@ -198,10 +198,9 @@ func (an *answers) alwaysLike(it pane.Item, a *judge.Approval, who, places []str
 				return an.alwaysLike(it, a, who, strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }))
 			})
 		}
-		lasts := make([]string, len(terms))
-		for n, t := range terms {
-			lasts[n] = fmt.Sprintf("for %s, at most %d times", face.Span(t.Expires), t.MaxUses)
-		}
+		lasts := core.Map(terms, func(t judge.Always) string {
+			return fmt.Sprintf("for %s, at most %d times", face.Span(t.Expires), t.MaxUses)
+		})
 		return an.menu("Always "+names[i], lasts, func(n int) tea.Cmd {
 			want := terms[n]
 			want.For, want.Any = who[i], places
@@ -284,10 +283,7 @@ func (an *answers) answerQuestion(it pane.Item, a *judge.Approval) tea.Cmd {
 	return an.withReason(a, func(reason []string, sure bool) tea.Cmd {
 		switch {
 		case len(q.Options) > 0:
-			names := make([]string, len(q.Options))
-			for i, o := range q.Options {
-				names[i] = pane.OptionText(o)
-			}
+			names := core.Map(q.Options, pane.OptionText)
 			return an.menu("Answer with", names, func(i int) tea.Cmd {
 				content := core.MustEncode(map[string]string{"option": q.Options[i].ID})
 				return an.approve(it, a, append([]string{"--content", string(content)}, reason...), "")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/ui/pane"
@@ -170,12 +172,7 @@ func (q *attention) alert() tea.Cmd {
 		q.heed(queue)
 		return nil
 	}
-	var news []need
-	for _, n := range queue {
-		if !q.heeded[n.key()] {
-			news = append(news, n)
-		}
-	}
+	news := core.Where(queue, func(n need) bool { return !q.heeded[n.key()] })
 	if len(news) == 0 || q.now.Sub(q.rang) < alertGap {
 		return nil
 	}

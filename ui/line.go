@@ -187,10 +187,7 @@ func (r *runner) run(j job) tea.Cmd {
 	run := r.runs()
 	spin := r.start(j.id, r.words.Describe(j.lines[0]).Path)
 	return tea.Batch(spin, r.track(func() tea.Msg {
-		outs := make([]output, len(j.lines))
-		for i, line := range j.lines {
-			outs[i] = run(asSentence(line, j.effect))
-		}
+		outs := core.Map(j.lines, func(line []string) output { return run(asSentence(line, j.effect)) })
 		return ranMsg{j, outs}
 	}))
 }

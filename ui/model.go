@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 	uv "github.com/charmbracelet/ultraviolet"
@@ -164,10 +166,7 @@ func (m *Model) handle(msg tea.Msg) tea.Cmd {
 	case tracked:
 		m.pending--
 		if batch, ok := msg.msg.(tea.BatchMsg); ok {
-			cmds := make([]tea.Cmd, len(batch))
-			for i, c := range batch {
-				cmds[i] = m.track(c)
-			}
+			cmds := core.Map(batch, m.track)
 			return tea.Batch(cmds...)
 		}
 		return m.handle(msg.msg)

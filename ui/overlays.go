@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,12 +201,7 @@ func (d *dialog) dismissBad() bool {
 }
 
 func (d *dialog) badToast() bool {
-	for _, t := range d.toasts.Visible() {
-		if t.Level == overlay.Error {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.toasts.Visible(), func(t overlay.Toast) bool { return t.Level == overlay.Error })
 }
 
 // editor opens a JSON document.

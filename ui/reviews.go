@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -167,11 +168,7 @@ func (r *reviews) Look(ctx context.Context, tenant, agent string) (l tree.Look, 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for old := range r.seen {
-		if now.Sub(r.seen[old].at) > looked {
-			delete(r.seen, old)
-		}
-	}
+	maps.DeleteFunc(r.seen, func(_ string, old seen) bool { return now.Sub(old.at) > looked })
 	r.seen[key] = seen{r.clock.Now(), turn, l}
 	return l, nil
 }

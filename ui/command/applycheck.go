@@ -137,10 +137,8 @@ func (a *applier) known(file *swarmfile.File, session string) error {
 	if session == "" {
 		return nil
 	}
-	for _, s := range file.Sessions {
-		if s.Name == session {
-			return nil
-		}
+	if slices.ContainsFunc(file.Sessions, func(s swarmfile.Session) bool { return s.Name == session }) {
+		return nil
 	}
 	_, err := a.eng.Swarm.Sessions.Get(a.ctx, a.by.Tenant, session)
 	if errors.Is(err, store.ErrNoTenant) || errors.Is(err, core.ErrForeign) {

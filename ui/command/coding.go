@@ -42,10 +42,7 @@ func FoundCoding(getenv func(string) string) string {
 }
 
 func codingNames(all []coding.Agent) (names []string) {
-	for _, a := range all {
-		names = append(names, a.Name)
-	}
-	return names
+	return core.Map(all, func(a coding.Agent) string { return a.Name })
 }
 
 // Seen is a coding agent as it was found, or was not.

@@ -122,11 +122,7 @@ func (c *call) onFile() bool { return c.env.Caller.Door == core.DoorCLI && !c.en
 
 // showBackup prints a backup with what was copied beside it.
 func showBackup(c *call, b op.Backup) error {
-	with := make([]string, len(b.With))
-	for i, path := range b.With {
-		with[i] = "with " + path
-	}
-	return c.checked(b, b.Report, append(b.Problems, with...))
+	return c.checked(b, b.Report, append(b.Problems, core.Map(b.With, func(path string) string { return "with " + path })...))
 }
 
 // checked prints a report; in text only what matters.

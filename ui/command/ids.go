@@ -48,10 +48,7 @@ func (t *tree) static(kind string) (all []Candidate) {
 }
 
 func texts(words []string) (all []Candidate) {
-	for _, word := range words {
-		all = append(all, Candidate{Text: word})
-	}
-	return all
+	return core.Map(words, func(word string) Candidate { return Candidate{Text: word} })
 }
 
 // live lists ids of the tenant that the line so far works in.

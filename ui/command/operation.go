@@ -19,10 +19,7 @@ import (
 // of makes the command of a noun from its operations, and from what is none.
 func (t *tree) of(noun string, others ...func() *cobra.Command) func() *cobra.Command {
 	return func() *cobra.Command {
-		var all []*cobra.Command
-		for _, make := range others {
-			all = append(all, make())
-		}
+		all := core.Map(others, func(make func() *cobra.Command) *cobra.Command { return make() })
 		n := op.Of(noun)
 		below := t.below(n, all...)
 		for _, o := range n.Ops() {

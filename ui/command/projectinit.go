@@ -75,10 +75,7 @@ func (t *tree) projectInit() *cobra.Command {
 }
 
 func programs(all []scaffold.Agent) (names []string) {
-	for _, a := range all {
-		names = append(names, a.Program)
-	}
-	return names
+	return core.Map(all, func(a scaffold.Agent) string { return a.Program })
 }
 
 // swarmFile writes the swarm file of a directory. One that is there stays, unless it

@@ -193,9 +193,8 @@ func boundKeys(env *Env) ([]boundKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []boundKey
-	for _, b := range keys.All() {
-		all = append(all, boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From})
-	}
+	all := core.Map(keys.All(), func(b keymap.Binding) boundKey {
+		return boundKey{Scope: b.Scope, Keys: b.Label(), What: b.What(), Help: b.Help, From: b.From}
+	})
 	return all, nil
 }

@@ -210,11 +210,7 @@ func (t *tree) group(use, short string, subs ...*cobra.Command) *cobra.Command {
 }
 
 func names(cmd *cobra.Command) []string {
-	var all []string
-	for _, s := range cmd.Commands() {
-		all = append(all, s.Name())
-	}
-	return all
+	return core.Map(cmd.Commands(), func(s *cobra.Command) string { return s.Name() })
 }
 
 // command makes a runnable command.

@@ -80,7 +80,7 @@ func (v *View) drawFile(c *screen.Canvas, y int, f *File, i int) {
 		notes += fmt.Sprintf("  %d remarks", n)
 	}
 	notes += v.tag(f, 0)
-	tail := term.Width(notes) + len(counts(f)) + 3
+	tail := term.Width(notes) + len(f.Counts()) + 3
 	width := min(term.Width(name[:min(len(name), 4*c.W())]), max(c.W()-x-1-tail, 8))
 	x = c.TextMiddle(x+1, y, width, screen.Title, name) + 1
 	x = drawCounts(c, x, y, f)
@@ -103,7 +103,8 @@ func (f *File) notes() string {
 	return text
 }
 
-func counts(f *File) string { return fmt.Sprintf("+%d -%d", f.Added, f.Removed) }
+// Counts are how many lines come in and go out: +3 -1.
+func (f *File) Counts() string { return fmt.Sprintf("+%d -%d", f.Added, f.Removed) }
 
 // drawCounts draws how many lines a file wins and loses.
 func drawCounts(c *screen.Canvas, x, y int, f *File) int {

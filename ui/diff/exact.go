@@ -52,11 +52,8 @@ func Counts(text string) string {
 	for i := range p.all {
 		all.Added, all.Removed = all.Added+p.all[i].Added, all.Removed+p.all[i].Removed
 	}
-	return counts(&all)
+	return all.Counts()
 }
-
-// Counts are how many lines come in and go out: +3 -1.
-func (w *Whole) Counts() string { return counts(&w.File) }
 
 // Lines are the lines of the file, each at most so many cells wide.
 func (w *Whole) Lines(width int) []screen.Styled {

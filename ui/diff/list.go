@@ -69,7 +69,7 @@ func (v *View) drawList(c *screen.Canvas, focused bool) {
 		case f.Generated:
 			role = screen.Dim
 		}
-		tail := counts(f)
+		tail := f.Counts()
 		if f.Binary {
 			tail = "binary"
 		}
@@ -83,8 +83,8 @@ func (v *View) drawList(c *screen.Canvas, focused bool) {
 		if f.Binary {
 			c.Text(x, y, screen.Dim, tail)
 		} else {
-			c.Text(x, y, screen.Dim, tail[:len(tail)-len(counts(f))])
-			drawCounts(c, c.W()-len(counts(f))-1, y, f)
+			c.Text(x, y, screen.Dim, tail[:len(tail)-len(f.Counts())])
+			drawCounts(c, c.W()-len(f.Counts())-1, y, f)
 		}
 		if top+y == v.listAt {
 			role := screen.SelectedOff

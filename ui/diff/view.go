@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"maps"
 	"slices"
 
 	"swarmdeck/ui/screen"
@@ -351,11 +352,7 @@ func (v *View) Wants(n int) (out []Want) {
 		}
 	}
 	if len(v.blocks) > keptBlocks+len(near) {
-		for s := range v.blocks {
-			if !near[s] {
-				delete(v.blocks, s)
-			}
-		}
+		maps.DeleteFunc(v.blocks, func(s Segment, _ *Block) bool { return !near[s] })
 	}
 	return out
 }

@@ -15,6 +15,7 @@
 package filter
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -135,12 +136,7 @@ func (w *word) match(cells []string) bool {
 	if w.col >= 0 {
 		return w.col < len(cells) && w.in(cells[w.col])
 	}
-	for _, c := range cells {
-		if w.in(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cells, w.in)
 }
 
 func (w *word) in(s string) bool {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"swarmdeck/engine/core"
+
 	"charm.land/bubbles/v2/textarea"
 	tea "charm.land/bubbletea/v2"
 
@@ -65,11 +67,7 @@ func (p *Compose) SetValue(s string) {
 // insert types s at the cursor.
 func (p *Compose) insert(s string) {
 	lines := linesOf(s, "\t")
-	whole := make([]string, len(lines))
-	for i, l := range lines {
-		whole[i] = string(l)
-	}
-	text := strings.Join(whole, "\n")
+	text := strings.Join(core.Map(lines, func(l []rune) string { return string(l) }), "\n")
 	if p.text.LineCount()+len(lines) > unfolded && len(lines) > 1 {
 		fold := fmt.Sprintf("[text %d: %d lines]", len(p.folds)/2+1, len(lines))
 		p.folds, text = append(p.folds, fold, text), fold

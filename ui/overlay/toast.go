@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	"swarmdeck/ui/screen"
 	"swarmdeck/ui/term"
 )
@@ -78,11 +80,7 @@ func (t *Toasts) Dismiss() bool {
 
 // Visible are the messages in sight, oldest first.
 func (t *Toasts) Visible() []Toast {
-	out := make([]Toast, len(t.live))
-	for i, l := range t.live {
-		out[i] = l.Toast
-	}
-	return out
+	return core.Map(t.live, func(l live) Toast { return l.Toast })
 }
 
 // Draw draws the messages in sight at the right of r, a screen's panes with

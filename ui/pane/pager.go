@@ -2,6 +2,7 @@ package pane
 
 import (
 	"context"
+	"maps"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -116,11 +117,7 @@ func (p *Pager[T]) read(fetch Fetch[T], first, n int, again bool) tea.Cmd {
 		from, to = min(from, last), min(to, last)
 	}
 	if again { // rows have moved: what is out of sight is read when it is needed
-		for page := range p.pages {
-			if page < from || page > to {
-				delete(p.pages, page)
-			}
-		}
+		maps.DeleteFunc(p.pages, func(page int, _ []T) bool { return page < from || page > to })
 	}
 	for page := from; page <= to; page++ {
 		if _, have := p.pages[page]; p.asked[page] || have && !again {

@@ -30,10 +30,7 @@ func (p *Para) Plain() string {
 	if p.Flow == nil {
 		return p.Text
 	}
-	var lines []string
-	for _, l := range p.Flow.Lines(unbroken) {
-		lines = append(lines, l.Text)
-	}
+	lines := core.Map(p.Flow.Lines(unbroken), func(l screen.Styled) string { return l.Text })
 	return strings.Join(lines, "\n")
 }
 

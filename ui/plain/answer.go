@@ -254,10 +254,7 @@ func fieldText(f overlay.Field) string {
 		parts = append(parts, "required")
 	}
 	if len(f.Enum) > 0 {
-		values := make([]string, len(f.Enum))
-		for i, v := range f.Enum {
-			values[i] = string(v)
-		}
+		values := core.Map(f.Enum, func(v core.Raw) string { return string(v) })
 		parts = append(parts, "one of "+strings.Join(values, " "))
 	}
 	if len(f.Default) > 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -107,11 +108,7 @@ func (g *guard) take(conn net.Conn, from string) (_ *guarded, why Refusal, text 
 // matters any more are forgotten. The caller holds mu.
 func (g *guard) host(from string, now time.Time) *host {
 	if len(g.hosts) >= maxHosts {
-		for k, h := range g.hosts {
-			if h.open == 0 {
-				delete(g.hosts, k)
-			}
-		}
+		maps.DeleteFunc(g.hosts, func(_ string, h *host) bool { return h.open == 0 })
 	}
 	h := g.hosts[from]
 	if h == nil {

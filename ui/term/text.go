@@ -133,23 +133,6 @@ func CutMiddle(s string, w int, mark string) string {
 	return head + mark + tail
 }
 
-// Pad returns Cut(s, w) filled with spaces to exactly w cells.
-func Pad(s string, w int) string {
-	s = Cut(s, w)
-	return s + blanks(w-Width(s))
-}
-
-func blanks(n int) string {
-	const many = "                                                                "
-	if n <= 0 {
-		return ""
-	}
-	if n <= len(many) {
-		return many[:n]
-	}
-	return strings.Repeat(" ", n)
-}
-
 // Wrap breaks s into clean lines of at most w cells: at its own line breaks,
 // then between words, and within a word that is longer than a line. There is
 // always at least one line; leading spaces of a line of s stay, spaces around

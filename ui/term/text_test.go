@@ -150,11 +150,6 @@ func TestCutMiddleKeepsBothEnds(t *testing.T) {
 	}
 }
 
-func TestPadFillsExactly(t *testing.T) {
-	expect.Is(t, term.Pad("世", 4), "世  ")
-	expect.Is(t, term.Pad("世界", 3), "世…")
-}
-
 func TestWrap(t *testing.T) {
 	tests := []struct {
 		in   string
@@ -238,8 +233,6 @@ func FuzzText(f *testing.F) {
 			n := term.Width(cut)
 			expect.Must(t, n <= max(w, 0), "cut to %d cells is %d wide: %q", w, n, cut)
 		}
-		n := term.Width(term.Pad(a, w))
-		expect.Must(t, n == max(w, 0), "padded to %d cells is %d wide", w, n)
 		for _, line := range term.Wrap(a, w) {
 			harmless(t, line)
 			n := term.Width(line)

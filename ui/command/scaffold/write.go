@@ -102,10 +102,7 @@ func list(line func(string, ...any), indent, name string, all []string, example 
 
 // role is an item of a list of roles.
 func role(name string, a Agent, prompt, profile string) []string {
-	words := make([]string, len(a.Command))
-	for i, w := range a.Command {
-		words[i] = quoted(w)
-	}
+	words := core.Map(a.Command, quoted)
 	all := []string{"- name: " + quoted(name), "  runtime: " + a.Runtime, "  command: [" + strings.Join(words, ", ") + "]", "  profile: " + profile}
 	if len(a.Options) > 0 {
 		all = append(all, "  options: "+string(a.Options))

@@ -53,7 +53,10 @@ func sides(g *wholeConflict, w int, more string) []pane.Row {
 		label = max(label, min(term.Width(n), 24))
 	}
 	room := max((w-label-9)/2, 8)
-	cell := func(s string, w int) string { return term.Pad(term.CutWith(term.Clean(s), w, more), w) }
+	cell := func(s string, w int) string {
+		s = term.CutWith(term.Clean(s), w, more)
+		return s + strings.Repeat(" ", w-term.Width(s))
+	}
 	rows := []pane.Row{{
 		Text: "  " + cell("", label) + " " + cell("SOURCE "+g.Source, room) + " " + cell("TARGET "+g.Target, room), Role: screen.Title,
 	}}

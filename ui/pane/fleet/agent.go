@@ -246,10 +246,7 @@ func offers(a *fleet.Agent, out *pane.Paras) {
 			out.Add("", "of "+fleet.Allowed(all), screen.Dim)
 		}
 	}
-	var names []string
-	for _, c := range a.Offered().Commands {
-		names = append(names, "/"+c.Name)
-	}
+	names := core.Map(a.Offered().Commands, func(c fleet.Command) string { return "/" + c.Name })
 	out.Add("commands", core.ClipTo(strings.Join(names, " "), 1000), screen.Text)
 }
 

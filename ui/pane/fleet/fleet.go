@@ -56,6 +56,9 @@ type worker struct {
 	sub   *skill.Subagent
 	cad   *cad.Agent
 	task  *task.Task
+
+	id          string
+	made, since time.Time // it was made, and became what it is
 }
 
 // Columns of the list.
@@ -114,12 +117,12 @@ func NewList(of Agents, subs Subagents, queue Tasks, coding string) *List {
 			{Title: "TOKENS", Min: 6, Priority: grid.Spare + 1, Right: true},
 			{Title: "PROFILE", Min: 7, Priority: grid.Spare + 2},
 		},
-		ID: id, Row: p.row, Item: item, Order: byNeed, Since: (*worker).since,
+		ID: func(w *worker) string { return w.id }, Row: p.row, Item: item, Order: byNeed, Since: func(w *worker) time.Time { return w.since },
 		Members: []pane.Member[worker]{
-			{Name: "agent", Text: func(w *worker) string { return cmp.Or(w.of().Name, id(w)) }},
+			{Name: "agent", Text: func(w *worker) string { return cmp.Or(w.of().Name, w.id) }},
 		},
 		Ranks: map[string]func(v any) float64{
-			"AGE":    func(v any) float64 { return -float64(v.(*worker).since().UnixMicro()) },
+			"AGE":    func(v any) float64 { return -float64(v.(*worker).since.UnixMicro()) },
 			"TOKENS": func(v any) float64 { return float64(v.(*worker).of().Usage.Tokens) },
 			"COST":   func(v any) float64 { return v.(*worker).of().Usage.CostUSD },
 		},
@@ -210,39 +213,31 @@ func (p *List) Reset() {
 func (p *List) rebuild(env pane.Env) {
 	all := make([]worker, 0, len(env.Snap.CADAgents)+len(env.Snap.Agents)+len(env.Snap.Subagents)+len(p.failed)+len(p.tasks))
 	for _, a := range env.Snap.Agents {
-		all = append(all, worker{agent: a})
+		all = append(all, worker{agent: a, id: a.Name, made: a.CreatedAt, since: a.UpdatedAt})
 	}
 	for _, a := range env.Snap.CADAgents {
-		all = append(all, worker{cad: a})
+		all = append(all, worker{cad: a, id: a.AgentID, made: a.CreatedAt.Time(), since: a.LastActive.Time()})
 	}
 	runs := make(map[string]bool, len(env.Snap.Subagents)) // ids of subagents
 	for _, a := range env.Snap.Subagents {
 		runs[a.AgentID] = true
-		all = append(all, worker{sub: a})
+		all = append(all, subagent(a))
 	}
 	for _, a := range p.Failed(env) {
 		if !runs[a.AgentID] {
-			all = append(all, worker{sub: a})
+			all = append(all, subagent(a))
 		}
 	}
 	for i := range p.tasks {
 		if t := &p.tasks[i]; t.Agent == "" && t.TenantID == env.Tenant {
-			all = append(all, worker{task: t})
+			all = append(all, worker{task: t, id: t.TaskID, made: t.CreatedAt, since: t.StartedAt})
 		}
 	}
 	p.SetRows(env, all)
 }
 
-func id(w *worker) string {
-	switch {
-	case w.agent != nil:
-		return w.agent.Name
-	case w.sub != nil:
-		return w.sub.AgentID
-	case w.cad != nil:
-		return w.cad.AgentID
-	}
-	return w.task.TaskID
+func subagent(a *skill.Subagent) worker {
+	return worker{sub: a, id: a.AgentID, made: a.CreatedAt, since: a.UpdatedAt}
 }
 
 func (p *List) row(env *pane.Env, w *worker, set func(int, string, screen.Role)) {

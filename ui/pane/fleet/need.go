@@ -52,12 +52,9 @@ func byNeed(env *pane.Env, rows []worker) {
 		}
 	}
 	delete(due, "") // of a task that no agent has
-	all := make([]need, len(rows))
-	for i, w := range rows {
-		all[i] = needOf(w, due)
-	}
+	all := core.Map(rows, func(w worker) need { return needOf(w, due) })
 	core.Sort(all, func(a, b need) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), soonest(a.due, b.due), a.since.Compare(b.since), strings.Compare(id(&a.worker), id(&b.worker)))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), soonest(a.due, b.due), a.since.Compare(b.since), strings.Compare(a.id, b.id))
 	})
 	for i := range all {
 		rows[i] = all[i].worker
@@ -73,7 +70,7 @@ func soonest(a, b time.Time) int {
 }
 
 func needOf(w worker, due map[string]time.Time) need {
-	n := need{worker: w, since: w.made()}
+	n := need{worker: w, since: w.made}
 	ask, state := "", ""
 	switch {
 	case w.agent != nil:
@@ -125,32 +122,6 @@ func rankOf(state string) int {
 		return rests
 	}
 	return over
-}
-
-// made is when it was made.
-func (w *worker) made() time.Time {
-	switch {
-	case w.agent != nil:
-		return w.agent.CreatedAt
-	case w.sub != nil:
-		return w.sub.CreatedAt
-	case w.cad != nil:
-		return w.cad.CreatedAt.Time()
-	}
-	return w.task.CreatedAt
-}
-
-// since is when it became what it is.
-func (w *worker) since() time.Time {
-	switch {
-	case w.agent != nil:
-		return w.agent.UpdatedAt
-	case w.sub != nil:
-		return w.sub.UpdatedAt
-	case w.cad != nil:
-		return w.cad.LastActive.Time()
-	}
-	return w.task.StartedAt
 }
 
 // of is the agent that it is, an empty one for what is none.

@@ -78,11 +78,7 @@ func kinds(n map[dag.Kind]int64) string {
 		}
 		return strings.Compare(string(a), string(b))
 	})
-	parts := make([]string, len(all))
-	for i, k := range all {
-		parts[i] = fmt.Sprintf("%d %s", n[k], graph.Word(string(k)))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(core.Map(all, func(k dag.Kind) string { return fmt.Sprintf("%d %s", n[k], graph.Word(string(k))) }), ", ")
 }
 
 // group writes out what an agent, task or session had come to.

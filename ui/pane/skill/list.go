@@ -123,11 +123,7 @@ func listRow(env *pane.Env, e *entry, set func(int, string, screen.Role)) {
 
 // effects are a skill's effects in words.
 func effects(s *skill.Skill) string {
-	words := make([]string, len(s.Effects))
-	for i, e := range s.Effects {
-		words[i] = string(e)
-	}
-	return strings.Join(words, " ")
+	return strings.Join(core.Strings(s.Effects...), " ")
 }
 
 // effectRole stands out for what changes something.
