@@ -104,7 +104,7 @@ func (d *deck) quiet() {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), 2*time.Minute)
 	defer cancel()
-	err := d.Quiet(ctx)
+	err := d.Await(ctx, (*Model).Quiet)
 	expect.Must(d.t, err == nil, "not quiet: %v\n%s", err, d.text())
 }
 

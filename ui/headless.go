@@ -129,12 +129,6 @@ func (d *Headless) Await(ctx context.Context, ready func(*Model) bool) error {
 	return nil
 }
 
-// Quiet waits until nothing is under way that would change the screen or hold
-// an answer back.
-func (d *Headless) Quiet(ctx context.Context) error {
-	return d.Await(ctx, (*Model).Quiet)
-}
-
 var namedKeys = map[string]rune{
 	"enter": tea.KeyEnter, "tab": tea.KeyTab, "esc": tea.KeyEscape, "backspace": tea.KeyBackspace, "delete": tea.KeyDelete,
 	"up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight, "home": tea.KeyHome, "end": tea.KeyEnd,

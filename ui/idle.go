@@ -47,9 +47,6 @@ type restMsg struct{}
 
 func newRest(to io.Writer) *rest { return &rest{to: to} }
 
-// of puts a rest between a cockpit and the toolkit.
-func (r *rest) of(m *Model) tea.Model { return resting{m, r} }
-
 // begin starts the first lull of a program.
 func (r *rest) begin(p *tea.Program) {
 	r.mu.Lock()

@@ -246,7 +246,7 @@ func reasons(outs []output) string {
 // ran tells what a job came to. A long output opens as a sheet.
 func (r *runner) ran(did ranMsg) tea.Cmd {
 	r.dirty = true
-	r.end(did.job.id)
+	r.busy.under = slices.DeleteFunc(r.busy.under, func(w work) bool { return w.job == did.job.id })
 	failed := 0
 	for _, o := range did.outs {
 		if o.code != 0 {

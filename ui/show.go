@@ -71,7 +71,7 @@ func Show(ctx context.Context, opt Options, caps term.Caps, in io.Reader, out io
 	}
 	m := New(opt)
 	defer m.depart()
-	p := tea.NewProgram(rest.of(m), program...)
+	p := tea.NewProgram(resting{m, rest}, program...)
 	rest.begin(p)
 	defer rest.end()
 	defer context.AfterFunc(ctx, rest.end)()

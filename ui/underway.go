@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/spinner"
@@ -43,7 +42,7 @@ func newBusy(ascii bool) busy {
 	return busy{spin: spinner.New(spinner.WithSpinner(spinner.MiniDot))}
 }
 
-// start notes a job, end that it has ended.
+// start notes a job.
 func (r *runner) start(job uint64, path string) tea.Cmd {
 	r.busy.under = append(r.busy.under, work{job, path, r.now})
 	if r.busy.spinning {
@@ -51,10 +50,6 @@ func (r *runner) start(job uint64, path string) tea.Cmd {
 	}
 	r.busy.spinning = true
 	return r.opt.After(workShows, spinMsg{})
-}
-
-func (r *runner) end(job uint64) {
-	r.busy.under = slices.DeleteFunc(r.busy.under, func(w work) bool { return w.job == job })
 }
 
 // turn shows the next picture as long as something is under way.

@@ -341,7 +341,7 @@ func (c *call) tenant(by core.Caller) (string, error) {
 // usual is which of several tenants the caller works in: the one of tenant use, or else
 // the one that the first command made; "" is neither.
 func (c *call) usual(by core.Caller, all []swarm.Tenant) string {
-	for _, id := range []string{c.current(by), DefaultTenant} {
+	for _, id := range []string{c.currents()[cmp.Or(by.Proof, by.Name)], DefaultTenant} {
 		if slices.ContainsFunc(all, func(t swarm.Tenant) bool { return t.TenantID == id }) {
 			return id
 		}

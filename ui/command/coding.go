@@ -38,11 +38,7 @@ func foundCoding(getenv func(string) string) (found []coding.Agent, err error) {
 // FoundCoding are the names of those that are found, for a cockpit to offer.
 func FoundCoding(getenv func(string) string) string {
 	found, _ := foundCoding(getenv) // a mistake in the file is told by add
-	return strings.Join(codingNames(found), ", ")
-}
-
-func codingNames(all []coding.Agent) (names []string) {
-	return core.Map(all, func(a coding.Agent) string { return a.Name })
+	return strings.Join(core.Map(found, func(a coding.Agent) string { return a.Name }), ", ")
 }
 
 // Seen is a coding agent as it was found, or was not.

@@ -60,11 +60,11 @@ func (t *tree) projectInit() *cobra.Command {
 			if b.File, err = c.swarmFile(dir, []byte(b.Text), force); err != nil {
 				return err
 			}
-			said := []string{"wrote " + b.File}
+			said, programs := []string{"wrote " + b.File}, core.Map(found.Agents, func(a scaffold.Agent) string { return a.Program })
 			for _, part := range []struct {
 				what string
 				of   []string
-			}{{"languages", found.Languages}, {"checks", found.Checks}, {"agents", programs(found.Agents)}, {"egress presets that it offers", found.Egress}} {
+			}{{"languages", found.Languages}, {"checks", found.Checks}, {"agents", programs}, {"egress presets that it offers", found.Egress}} {
 				if len(part.of) > 0 {
 					said = append(said, part.what+": "+strings.Join(part.of, ", "))
 				}
@@ -72,10 +72,6 @@ func (t *tree) projectInit() *cobra.Command {
 			return c.say(b, "%s; look through it, then: swarmdeck up %s", strings.Join(said, "; "), core.Quote(b.File))
 		},
 	})
-}
-
-func programs(all []scaffold.Agent) (names []string) {
-	return core.Map(all, func(a scaffold.Agent) string { return a.Program })
 }
 
 // swarmFile writes the swarm file of a directory. One that is there stays, unless it

@@ -12,13 +12,8 @@ import (
 // currentFile keeps which tenant each user works in, beside the data file.
 func (c *call) currentFile() string { return c.g.Data + ".run/current" }
 
-// current is the tenant that the caller works in where none is named; "" was not said.
-// One that is gone is passed over.
-func (c *call) current(by core.Caller) string {
-	return c.currents()[cmp.Or(by.Proof, by.Name)]
-}
-
-// currents are the tenants of all users; a file that can't be read has none.
+// currents are the tenants that users work in where none is named; a file that can't be
+// read has none.
 func (c *call) currents() map[string]string {
 	of := map[string]string{}
 	if data, err := os.ReadFile(c.currentFile()); err != nil || core.Decode(data, &of) != nil {

@@ -13,7 +13,6 @@ import (
 	"swarmdeck/engine/core"
 	"swarmdeck/engine/face"
 	"swarmdeck/engine/op"
-	"swarmdeck/engine/task"
 	"swarmdeck/ui/command/swarmfile"
 )
 
@@ -34,10 +33,16 @@ func (t *tree) up() *cobra.Command {
 			"In commands, env and dir, ${DIR} is the file's directory and ${CWD} the current one.",
 		example: "up swarm.yaml --wait",
 		flags: func(f *pflag.FlagSet) {
-			w.bind(f, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
+			f.BoolVar(&w.on, "wait", false, "wait for the end of the first tasks it gave; exit 1 unless all succeeded")
+			spanVar(f, &w.limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4); the task goes on")
 			f.BoolVar(&yes, "yes", false, "make open agents and servers without a question: they reach all that the engine's user reaches")
 		},
-		check: func(c *call, _ []string) error { return w.check(c) },
+		check: func(c *call, _ []string) error {
+			if !w.on {
+				return nil
+			}
+			return c.activate() // the engine works while the command waits
+		},
 		run: func(c *call, args []string) error {
 			file, err := c.loadSwarm(args[0])
 			if err != nil && file != nil {
@@ -149,34 +154,16 @@ func (c *call) scopeOf(file *swarmfile.File) error {
 	return err
 }
 
-// waiting are the flags of commands that give work and are no operations yet.
+// waiting are the flags of a command that gives work and is no operation yet.
 type waiting struct {
 	on    bool
 	limit time.Duration
 }
 
-func (w *waiting) bind(f *pflag.FlagSet, usage string) {
-	f.BoolVar(&w.on, "wait", false, usage)
-	spanVar(f, &w.limit, "wait-timeout", "give up waiting after this `DURATION` (exit 4); the task goes on")
-}
-
-// check has the engine work while the command waits.
-func (w *waiting) check(c *call) error {
-	if !w.on {
-		return nil
-	}
-	return c.activate()
-}
-
-// tasks waits for the end of tasks.
-func (w *waiting) tasks(c *call, ids ...string) ([]task.Task, error) {
-	call := c.forOp()
-	return call.AwaitTasks(c.ctx, "", w.limit, ids...)
-}
-
 // printTasks prints tasks once they are over.
 func (w *waiting) printTasks(c *call, ids ...string) error {
-	done, err := w.tasks(c, ids...)
+	call := c.forOp()
+	done, err := call.AwaitTasks(c.ctx, "", w.limit, ids...)
 	if failed := new(op.Failed); err != nil && !errors.As(err, &failed) {
 		return err
 	}

@@ -86,10 +86,7 @@ func (v *View) Resize(w, h int) {
 }
 
 // sideways tells whether lines stand side by side: where it is wished and fits.
-func (v *View) sideways() bool { return v.side && v.room() >= SideWidth }
-
-// room is the width of the diff, beside the list of files.
-func (v *View) room() int { return v.w - v.listWidth() }
+func (v *View) sideways() bool { return v.side && v.w-v.listWidth() >= SideWidth }
 
 // relay numbers the rows anew after a change, and keeps the cursor where it is.
 func (v *View) relay(change func()) {

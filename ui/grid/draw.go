@@ -91,9 +91,6 @@ func (g *Grid) read(n, most int) {
 	}
 }
 
-// scroll brings the selected row in sight and leaves no room at the end.
-func (g *Grid) scroll(n int) { g.top = screen.Window(g.top, g.at, g.page, n) }
-
 func (g *Grid) titles(c *screen.Canvas, r screen.Rect) {
 	x := r.X + gutter
 	for _, i := range g.shown {

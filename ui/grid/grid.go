@@ -154,7 +154,7 @@ func (g *Grid) Sight(h int) (first, n int) {
 	g.page = max(h-1, 1)
 	g.sync()
 	all := g.Len()
-	g.scroll(all)
+	g.top = screen.Window(g.top, g.at, g.page, all)
 	return g.top, min(g.page, all-g.top)
 }
 

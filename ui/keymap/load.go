@@ -58,9 +58,6 @@ func Check(user []byte, name string, v Vocabulary) error {
 	return err
 }
 
-// Default is the file that is built in.
-func Default() string { return string(defaults) }
-
 // file is a parsed keymap file.
 type file struct {
 	binds   []*Binding

@@ -14,6 +14,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -214,7 +215,7 @@ func (w *writer) block(n ast.Node) {
 		w.row(screen.Styled{Text: strings.Repeat(string(g.Horizontal), min(w.width(), 40)), Role: screen.Border})
 	default:
 		switch {
-		case isTable(n):
+		case n.Kind() == tables.KindTable:
 			w.table(n)
 		case n.Type() == ast.TypeInline || n.FirstChild() != nil && n.FirstChild().Type() == ast.TypeInline:
 			w.inline(n, w.o.Role)

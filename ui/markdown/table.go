@@ -10,8 +10,6 @@ import (
 	"swarmdeck/ui/term"
 )
 
-func isTable(n ast.Node) bool { return n.Kind() == tables.KindTable }
-
 // table writes a table in columns where they fit, else row by row.
 func (w *writer) table(t ast.Node) {
 	var rows [][]screen.Styled

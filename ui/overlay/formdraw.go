@@ -111,12 +111,9 @@ func (f *Form) field(c *screen.Canvas, i, y, label int) {
 		c.TextIn(room.X, room.Y, room.W, screen.Input, strings.Join(strings.Fields(clip(e.text(), 4*room.W+400)), " "))
 	}
 	if e.problem != "" {
-		c.TextIn(x, end-1, room.W, screen.Bad, "! "+flat(e.problem))
+		c.TextIn(x, end-1, room.W, screen.Bad, "! "+strings.ReplaceAll(clip(e.problem, 2000), "\n", " "))
 	}
 }
-
-// flat is a message in one line.
-func flat(s string) string { return strings.ReplaceAll(clip(s, 2000), "\n", " ") }
 
 // drawChoices draws the choices in a row, the chosen one in brackets; those
 // that don't fit are counted.

@@ -116,11 +116,6 @@ func (s *Stack) Top() Overlay {
 // Open tells whether anything stands over the panes.
 func (s *Stack) Open() bool { return len(s.open) > 0 }
 
-// Remove closes one overlay without an action, wherever it is.
-func (s *Stack) Remove(o Overlay) {
-	s.open = slices.DeleteFunc(s.open, func(l layer) bool { return l.Overlay == o })
-}
-
 // Update hands a message to the top overlay. taken is true for every key and
 // paste while one is open: none of them reaches a pane.
 func (s *Stack) Update(msg tea.Msg, now time.Time) (cmd tea.Cmd, taken bool) {
@@ -140,7 +135,7 @@ func (s *Stack) Update(msg tea.Msg, now time.Time) (cmd tea.Cmd, taken bool) {
 	}
 	a := top.Overlay.Update(msg)
 	if a.Done() {
-		s.Remove(top.Overlay)
+		s.open = slices.DeleteFunc(s.open, func(l layer) bool { return l.Overlay == top.Overlay }) // wherever it is by now
 	}
 	if a.Kind == None || top.then == nil {
 		return nil, true

@@ -98,14 +98,10 @@ func planned(text string) string {
 	return fmt.Sprintf("%d of %d done%s", done, all, now)
 }
 
-// folds tells whether the log folds anything that is at hand.
-func (s *Split) folds() bool {
-	return slices.ContainsFunc(s.tail.lines, func(l task.LogLine) bool { return l.Source == "thought" || l.Source == "plan" })
-}
-
 // unfold folds what the agent thought and planned, or opens it.
 func (s *Split) unfold() bool {
-	if s.tail == nil || !s.view.Wrapped() || !s.folds() {
+	folds := func(l task.LogLine) bool { return l.Source == "thought" || l.Source == "plan" }
+	if s.tail == nil || !s.view.Wrapped() || !slices.ContainsFunc(s.tail.lines, folds) { // nothing at hand
 		return false
 	}
 	s.unfolded = !s.unfolded

@@ -70,7 +70,7 @@ func (s *Split) take(env Env, body any) (tea.Cmd, bool) {
 // lines is the log's view of the tail.
 type lines struct{ s *Split }
 
-func (l lines) Last() uint64 { return l.s.tail.Last() }
+func (l lines) Last() uint64 { return l.s.tail.last }
 
 func (l lines) Lines(from uint64, n int) []logview.Line {
 	got := l.s.tail.Window(from, n)
@@ -213,7 +213,7 @@ func (s *Split) draw(c *screen.Canvas, env Env, page *Page, focused bool) {
 			title += ": no more in the lines at hand"
 		}
 	}
-	if err := s.tail.Err(); err != nil {
+	if err := s.tail.err; err != nil {
 		title += ": " + err.Error()
 	}
 	x := c.Text(rest.X, rest.Y, screen.Title, title)

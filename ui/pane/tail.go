@@ -29,10 +29,10 @@ type Tail struct {
 	logs   Logs
 	stream string
 	lines  []task.LogLine // consecutive
-	last   uint64         // newest seq of the stream
+	last   uint64         // newest seq of the stream that is known, 0 for an empty one
 	busy   bool
 	more   bool
-	err    error
+	err    error // why the last read failed
 }
 
 type tailReply struct {
@@ -52,12 +52,6 @@ func (t *Tail) Bind(stream string) {
 		*t = Tail{name: t.name, logs: t.logs, stream: stream}
 	}
 }
-
-// Last is the newest seq of the stream that is known, 0 for an empty one.
-func (t *Tail) Last() uint64 { return t.last }
-
-// Err is why the last read failed.
-func (t *Tail) Err() error { return t.err }
 
 // Window are up to n lines that are in memory from seq from on.
 func (t *Tail) Window(from uint64, n int) []task.LogLine {

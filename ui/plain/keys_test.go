@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,7 +10,6 @@ import (
 
 	"swarmdeck/expect"
 	"swarmdeck/ui/command"
-	"swarmdeck/ui/keymap"
 )
 
 // What an action of the cockpit is in plain lines: a command, or a word of the
@@ -40,7 +40,7 @@ func TestEveryKeyOfTheCockpitHasItsLine(t *testing.T) {
 			Scope, Action, Line string
 		} `toml:"bind"`
 	}
-	err := toml.Unmarshal([]byte(keymap.Default()), &keys)
+	err := toml.Unmarshal(expect.Of(os.ReadFile("../keymap/default.toml"))(t), &keys)
 	expect.Must(t, err == nil && len(keys.Bind) >= 100, "%d keys: %v", len(keys.Bind), err)
 	var commands command.Lexicon
 	for _, b := range keys.Bind {

@@ -165,7 +165,7 @@ func Serve(ctx context.Context, env *command.Env, s command.Start, cockpit Cockp
 	r := &run{ctx: ctx, outer: env, start: s, cockpit: cockpit, kept: true, data: s.Data, work: s.Dir, left: unbounded}
 	defer func() {
 		if r.stage != nil {
-			r.stage.close()
+			r.stage.Close()
 		}
 	}()
 	acts := r.acts()

@@ -313,7 +313,7 @@ func (r *run) open(ctx context.Context, tenant string) (*engine.Engine, error) {
 // close ends the cockpit, then the engine.
 func (r *run) close() error {
 	if r.stage != nil {
-		r.stage.close()
+		r.stage.Close()
 		r.stage = nil
 	}
 	err := r.remote.end()

@@ -49,8 +49,6 @@ func (s *stage) press(msg tea.Msg) {
 	s.show.frame(s.Model(), pressPause)
 }
 
-func (s *stage) close() { s.Close() }
-
 // openCockpit starts the cockpit in the way the command does: flags such as
 // --tenant, --ascii and --read-only mean the same.
 func (r *run) openCockpit(ts teller, args []string) {
@@ -62,7 +60,7 @@ func (r *run) openCockpit(ts teller, args []string) {
 		args = args[1:]
 	}
 	if r.stage != nil {
-		r.stage.close()
+		r.stage.Close()
 		r.stage = nil
 	}
 	env := r.env(ts)

@@ -120,12 +120,6 @@ func (g *guard) host(from string, now time.Time) *host {
 	return h
 }
 
-// known gives someone who showed a key that opens something time to prove it.
-func (g *guard) known(ctx ssh.Context) { pendingOf(ctx).wait(proof) }
-
-// proved gives someone who was let in time for a first session.
-func (g *guard) proved(ctx ssh.Context) { pendingOf(ctx).wait(g.waits) }
-
 // pendingOf is the connection of a context, nil for one that was not taken.
 func pendingOf(ctx ssh.Context) *guarded {
 	c, _ := ctx.Value(pendingKey{}).(*guarded)
@@ -161,7 +155,7 @@ func (g *guard) hold(ctx ssh.Context, key string, peer bool) error {
 	}
 	if g.keys[key] >= most && !c.closed {
 		c.crowded = true
-		return errCrowded(most)
+		return crowded(fmt.Sprintf("your key has %d connections open, as many as one may; end one, or try again later", most))
 	}
 	if !c.closed {
 		c.key = key

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 )
 
@@ -67,14 +66,6 @@ const (
 type crowded string
 
 func (c crowded) Error() string { return string(c) }
-
-func errCrowded(most int) error {
-	return crowded(fmt.Sprintf("your key has %d connections open, as many as one may; end one, or try again later", most))
-}
-
-func errIdle(d time.Duration) closing {
-	return closing(fmt.Sprintf("closed after %s without a key", d))
-}
 
 // closing is an end that the client is told of.
 type closing string

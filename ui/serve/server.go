@@ -240,7 +240,8 @@ func (s *Server) handle(ctx context.Context, c *channel, t *Session, line string
 func (s *Server) attend(ctx context.Context, c *channel, t *Session, line string) int {
 	defer context.AfterFunc(s.ctx, func() { c.cancel(nil) })()
 	if t.Terminal != nil && s.lim.Idle > 0 && !t.Who.Local {
-		keys := &waking{Reader: t.Stdin, after: s.lim.Idle, timer: time.AfterFunc(s.lim.Idle, func() { c.cancel(errIdle(s.lim.Idle)) })}
+		late := closing(fmt.Sprintf("closed after %s without a key", s.lim.Idle))
+		keys := &waking{Reader: t.Stdin, after: s.lim.Idle, timer: time.AfterFunc(s.lim.Idle, func() { c.cancel(late) })}
 		defer keys.timer.Stop()
 		t.Stdin = keys
 	}

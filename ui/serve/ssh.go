@@ -71,7 +71,7 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 					return false
 				}
 			}
-			g.known(ctx)
+			pendingOf(ctx).wait(proof) // time to prove a key that opens something
 			ctx.SetValue(whoKey{}, who)
 			return true
 		},
@@ -90,7 +90,7 @@ func (s *Server) SSH(l net.Listener, d Door) error {
 				},
 				AuthLogCallback: func(_ gossh.ConnMetadata, _ string, err error) {
 					if err == nil {
-						g.proved(ctx)
+						pendingOf(ctx).wait(g.waits) // time for a first session
 					}
 				},
 			}

@@ -33,9 +33,6 @@ var views = [...]view{
 	{"right", "right (y right, z up)", 90, 0},
 }
 
-// ViewNames are the names that ViewOf knows.
-func ViewNames() []string { return []string{"front", "top", "right", "iso"} }
-
 // ViewOf is a view by its name.
 func ViewOf(name string) (Camera, bool) {
 	for _, v := range views {
@@ -57,7 +54,7 @@ func ParseAngle(text string) (Camera, error) {
 	for i, w := range words {
 		v, err := strconv.ParseFloat(strings.TrimSpace(w), 64)
 		if err != nil || !(math.Abs(v) <= 3600) || i > 2 {
-			return Camera{}, core.Invalid("angle", text, strings.Join(ViewNames(), ", ")+", or degrees from -3600 to 3600 as YAW[,PITCH[,ROLL]]")
+			return Camera{}, core.Invalid("angle", text, "front, top, right, iso, or degrees from -3600 to 3600 as YAW[,PITCH[,ROLL]]")
 		}
 		*[]*float64{&c.Yaw, &c.Pitch, &c.Roll}[i] = v
 	}

@@ -21,14 +21,14 @@ func TestScenesOfSurfaces(t *testing.T) {
 	one, two := cad.Surface{EntityID: "a", Mesh: plate()}, cad.Surface{EntityID: "b", Mesh: cuboid([3]float64{}, [3]float64{1, 1, 1})}
 	s := solid.OfSurfaces([]cad.Surface{one, two})
 	p := s.Parts()
-	expect.True(t, len(p) == 2 && p[0].Name == "a" && p[0].Role != p[1].Role && !s.Compares(), "parts are %+v", p)
-	if c := solid.Compare([]cad.Surface{one}, []cad.Surface{two}); !c.Compares() || len(c.Parts()) != 2 {
+	expect.True(t, len(p) == 2 && p[0].Name == "a" && p[0].Role != p[1].Role && p[0].Side == solid.Neither, "parts are %+v", p)
+	if c := solid.Compare([]cad.Surface{one}, []cad.Surface{two}); len(c.Parts()) != 2 || c.Parts()[0].Side == c.Parts()[1].Side {
 		t.Errorf("a comparison has %+v", c.Parts())
 	}
 	expect.True(t, solid.OfSurfaces(nil).Empty(), "nothing is not empty")
-	for part := 1; part <= solid.MaxParts; part++ {
-		if r := solid.PartRole(part); r == screen.Text || strings.ContainsRune(" .", solid.Sign(part)) {
-			t.Errorf("part %d has role %s, sign %c", part, r, solid.Sign(part))
+	for i, part := range solid.OfSurfaces(make([]cad.Surface, solid.MaxParts)).Parts() {
+		if part.Role == screen.Text || strings.ContainsRune(" .", solid.Sign(i+1)) {
+			t.Errorf("part %d has role %s, sign %c", i+1, part.Role, solid.Sign(i+1))
 		}
 	}
 }

@@ -121,14 +121,11 @@ func Short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
 // bad.
 var partRoles = [...]screen.Role{screen.Accent, screen.Marked, screen.Busy, screen.Title}
 
-// PartRole is the colour of a part, numbered from 1.
-func PartRole(part int) screen.Role { return partRoles[(part-1+len(partRoles))%len(partRoles)] }
-
 // OfSurfaces is the scene of solids as they lie.
 func OfSurfaces(all []cad.Surface) *Scene {
 	parts := make([]Part, len(all))
 	for i, s := range all {
-		parts[i] = Part{Name: s.EntityID, Mesh: s.Mesh, Role: PartRole(i + 1)}
+		parts[i] = Part{Name: s.EntityID, Mesh: s.Mesh, Role: partRoles[i%len(partRoles)]}
 	}
 	return New(parts)
 }

@@ -76,12 +76,6 @@ func (s *Scene) Box() mesh.Box { return s.box }
 // Parts are the parts in their order, without meshes.
 func (s *Scene) Parts() []Part { return s.parts }
 
-// Triangles is how many are drawn.
-func (s *Scene) Triangles() int { return len(s.tris) }
-
-// Compares tells whether the parts have sides.
-func (s *Scene) Compares() bool { return s.sides }
-
 // Empty tells whether there is nothing to see.
 func (s *Scene) Empty() bool { return len(s.tris) == 0 }
 

@@ -1,0 +1,4 @@
+package keymap
+
+// Default is the file that is built in.
+func Default() string { return string(defaults) }
