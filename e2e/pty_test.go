@@ -276,7 +276,13 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 	s.see(`1 idle · queue 0`)
 	s.see(`○ idle +looker`)
 	settle := regexp.MustCompile(` *\d+[smh]`)
-	before := settle.ReplaceAllString(s.screen(), "")
+	s.rests(500 * time.Millisecond) // what is told for a moment is over
+	before, after := settle.ReplaceAllString(s.screen(), ""), ""
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("before:\n%s\nafter:\n%s", before, after)
+		}
+	})
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 150 {
 		s.resize(1+rng.IntN(220), 1+rng.IntN(70))
@@ -295,7 +301,8 @@ func TestAStormOfSizesLeavesTheScreenRight(t *testing.T) {
 			s.press(key)
 			s.rests(150 * time.Millisecond)
 		}
-		return settle.ReplaceAllString(s.screen(), "") == before
+		after = settle.ReplaceAllString(s.screen(), "")
+		return after == before
 	})
 	expect.Is(t, s.leaves(), 0, "exit code")
 }
