@@ -105,9 +105,7 @@ func (r *runner) ask(t template, questions []string, answers map[string]string, 
 func (r *runner) submit(j job) tea.Cmd {
 	info := r.words.Describe(j.lines[0])
 	j.effect = info.Effect
-	if j.confirm == "" {
-		j.confirm = info.Confirm
-	}
+	j.confirm = cmp.Or(j.confirm, info.Confirm)
 	if info.Effect != command.Reads && r.opt.ReadOnly {
 		return r.say(true, core.Join(j.lines[0]), "read-only: "+info.Path+" would change something")
 	}

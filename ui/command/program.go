@@ -21,18 +21,14 @@ func (t *tree) version() *cobra.Command {
 		run: func(c *call, _ []string) error {
 			v := map[string]string{"version": c.env.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
-				if v["version"] == "" {
-					v["version"] = info.Main.Version
-				}
+				v["version"] = cmp.Or(v["version"], info.Main.Version)
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
 						v["revision"] = s.Value
 					}
 				}
 			}
-			if v["version"] == "" {
-				v["version"] = "(devel)"
-			}
+			v["version"] = cmp.Or(v["version"], "(devel)")
 			return c.say(v, "swarmdeck %s %s %s", v["version"], v["go"], v["platform"])
 		},
 	})

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -63,7 +64,7 @@ func referencePage(top *cobra.Command) string {
 			if cmd != top {
 				fmt.Fprintf(&out, "\n## %s\n", commandPath(cmd))
 			}
-			fmt.Fprintf(&out, "\n    %s\n\n%s\n", cmd.UseLine(), strings.TrimSuffix(orShort(cmd), ".")+".")
+			fmt.Fprintf(&out, "\n    %s\n\n%s\n", cmd.UseLine(), strings.TrimSuffix(cmp.Or(cmd.Long, cmd.Short), ".")+".")
 			fmt.Fprintf(&out, "\nEffect: %s. Rights: %s.%s\n", a[noteEffect], a[noteRole], map[string]string{
 				string(ConfirmAsk): " The cockpit asks first.", string(ConfirmType): " The cockpit has its name typed first.",
 			}[a[noteConfirm]])
@@ -85,13 +86,6 @@ func referencePage(top *cobra.Command) string {
 	}
 	walk(top)
 	return out.String()
-}
-
-func orShort(cmd *cobra.Command) string {
-	if cmd.Long != "" {
-		return cmd.Long
-	}
-	return cmd.Short
 }
 
 // flagTable is a table of flags but for those of another set.

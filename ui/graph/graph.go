@@ -4,6 +4,7 @@
 package graph
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -183,10 +184,7 @@ func Name(n dag.GraphNode) string { return Head(n) + " " + Brief(n.Node.ID) }
 
 // Head is what a node is: the kind of an event, the type of anything else.
 func Head(n dag.GraphNode) string {
-	if n.Kind != "" {
-		return Word(string(n.Kind))
-	}
-	return Word(string(n.Node.Type))
+	return Word(cmp.Or(string(n.Kind), string(n.Node.Type)))
 }
 
 // Word is a name of the record as a person reads it.

@@ -7,6 +7,7 @@
 package keymap
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,10 +49,7 @@ type Binding struct {
 
 // What is the line or the action.
 func (b *Binding) What() string {
-	if b.Line != "" {
-		return b.Line
-	}
-	return b.Action
+	return cmp.Or(b.Line, b.Action)
 }
 
 // Verb is what a line does, the word before what it does that to: stop of "agent stop {agent}".

@@ -1,6 +1,7 @@
 package logview
 
 import (
+	"cmp"
 	"strings"
 
 	"swarmdeck/ui/filter"
@@ -61,9 +62,7 @@ func (v *View) paint(c *screen.Canvas, top uint64, skip int, last uint64) {
 			y += v.line(c, y, &got[i])
 			i++
 		} else {
-			if v.missed == 0 {
-				v.missed = seq
-			}
+			v.missed = cmp.Or(v.missed, seq)
 			c.Text(0, y, screen.Dim, c.Glyphs().Ellipsis)
 			y++
 		}

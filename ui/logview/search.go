@@ -19,10 +19,7 @@ const (
 func (v *View) Search(text string) bool {
 	v.query = strings.ToLower(term.Clean(text))
 	v.match = 0
-	if v.query == "" {
-		return true
-	}
-	return v.Find(1)
+	return v.query == "" || v.Find(1)
 }
 
 // Query is what is searched.

@@ -64,12 +64,7 @@ func release(s string) string {
 
 const heldReplacement = "\ue0fd"
 
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
-}
+func clip(s string, n int) string { return s[:min(len(s), n)] }
 
 // Update edits the text: letters, a paste, and the usual keys of a line. It
 // tells whether the text or the cursor is another now.

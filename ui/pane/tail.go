@@ -30,26 +30,26 @@ type Tail struct {
 	stream string
 	lines  []task.LogLine // consecutive
 	last   uint64         // newest seq of the stream that is known, 0 for an empty one
-	busy   bool
-	more   bool
+	reader Reader[tailReply]
 	err    error // why the last read failed
 }
 
 type tailReply struct {
-	stream string
 	follow bool // the newest lines were wanted, not a place further up
 	lines  []task.LogLine
 	last   uint64
-	err    error
 }
 
 // NewTail makes a tail for a pane.
-func NewTail(name string, logs Logs) *Tail { return &Tail{name: name, logs: logs} }
+func NewTail(name string, logs Logs) *Tail {
+	return &Tail{name: name, logs: logs, reader: NewReader[tailReply](name)}
+}
 
 // Bind points the tail at a stream: a task id, "agent:NAME", or "" for none.
 func (t *Tail) Bind(stream string) {
 	if stream != t.stream {
-		*t = Tail{name: t.name, logs: t.logs, stream: stream}
+		*t = *NewTail(t.name, t.logs)
+		t.stream = stream
 	}
 }
 
@@ -71,13 +71,6 @@ func (t *Tail) Window(from uint64, n int) []task.LogLine {
 
 // Refresh reads what was added since.
 func (t *Tail) Refresh(env Env) tea.Cmd {
-	if t.stream == "" {
-		return nil
-	}
-	if t.busy {
-		t.more = true
-		return nil
-	}
 	if len(t.lines) == 0 {
 		return t.read(env, 0, true, true)
 	}
@@ -86,20 +79,19 @@ func (t *Tail) Refresh(env Env) tea.Cmd {
 
 // Count reads how long the stream is by now, and no lines.
 func (t *Tail) Count(env Env) tea.Cmd {
-	if t.stream == "" || t.busy {
+	if t.reader.Busy(t.stream) {
 		return nil
 	}
-	t.busy, t.more = true, false
 	logs, tenant, stream, at := t.logs, env.Tenant, t.stream, t.last
-	return Ask(t.name, func(ctx context.Context) any {
+	return t.reader.Read(stream, func(ctx context.Context) (tailReply, error) {
 		_, last, err := logs.Log(ctx, tenant, stream, at, 1)
-		return tailReply{stream: stream, last: last, err: err}
+		return tailReply{last: last}, err
 	})
 }
 
 // Need reads the lines from seq from on when they are not in memory.
 func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
-	if t.stream == "" || t.busy || t.last == 0 {
+	if t.reader.Busy(t.stream) || t.last == 0 {
 		return nil
 	}
 	from = max(from, 1)
@@ -118,37 +110,33 @@ func (t *Tail) Need(env Env, from uint64, n int) tea.Cmd {
 // read asks for the lines after seq from; newest first finds out where the
 // stream ends.
 func (t *Tail) read(env Env, from uint64, follow, newest bool) tea.Cmd {
-	t.busy, t.more = true, false
 	logs, tenant, stream := t.logs, env.Tenant, t.stream
-	return Ask(t.name, func(ctx context.Context) any {
+	return t.reader.Read(stream, func(ctx context.Context) (tailReply, error) {
 		if newest {
 			_, last, err := logs.Log(ctx, tenant, stream, 0, 1)
 			if err != nil {
-				return tailReply{stream: stream, err: err}
+				return tailReply{}, err
 			}
 			if last > tailRead {
 				from = last - tailRead
 			}
 		}
 		lines, last, err := logs.Log(ctx, tenant, stream, from, tailRead)
-		return tailReply{stream, follow, lines, last, err}
+		return tailReply{follow, lines, last}, err
 	})
 }
 
 // Take stores a reply and reports whether it was this tail's; the Cmd reads on
 // while there is more.
 func (t *Tail) Take(env Env, body any) (tea.Cmd, bool) {
-	r, ok := body.(tailReply)
+	a, ok := t.reader.Take(t.stream, body)
 	if !ok {
 		return nil, false
 	}
-	if r.stream != t.stream {
+	if t.err = a.Err; a.Err != nil {
 		return nil, true
 	}
-	t.busy, t.err = false, r.err
-	if r.err != nil {
-		return nil, true
-	}
+	r := &a.Got
 	t.last = max(r.last, t.last)
 	if len(r.lines) == 0 {
 		return nil, true
@@ -160,14 +148,12 @@ func (t *Tail) Take(env Env, body any) (tea.Cmd, bool) {
 	if n := len(t.lines); n > tailKeep {
 		t.lines = append([]task.LogLine(nil), t.lines[n-tailKeep:]...)
 	}
-	more := t.more
-	t.more = false
 	switch behind := t.last - r.lines[len(r.lines)-1].Seq; {
 	case !r.follow:
 	case behind > tailRead: // too much came at once to show: go on at the end
 		t.lines = nil
 		return t.read(env, 0, true, true), true
-	case behind > 0 || more:
+	case behind > 0 || a.Again:
 		return t.Refresh(env), true
 	}
 	return nil, true

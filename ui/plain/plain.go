@@ -10,6 +10,7 @@ package plain
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,9 +160,7 @@ func (r *reader) now() time.Time { return time.Now() }
 
 // fail notes that a line failed.
 func (r *reader) fail(code int) {
-	if r.failed == 0 {
-		r.failed = code
-	}
+	r.failed = cmp.Or(r.failed, code)
 }
 
 // verdict is how a file or a pipe of lines went.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -19,10 +20,7 @@ type referee struct {
 }
 
 func (t *referee) Skip(why ...any) {
-	t.skipped = strings.TrimSpace(fmt.Sprintln(why...))
-	if t.skipped == "" {
-		t.skipped = "by the script"
-	}
+	t.skipped = cmp.Or(strings.TrimSpace(fmt.Sprintln(why...)), "by the script")
 	runtime.Goexit()
 }
 

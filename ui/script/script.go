@@ -188,14 +188,12 @@ func (r *run) load() error {
 func (r *run) play() error {
 	began := time.Now()
 	t := &referee{}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	done := core.Side(func() {
 		testscript.RunT(t, testscript.Params{
 			Files: []string{r.file}, Cmds: r.obedient(r.words()), Setup: r.setup,
 			WorkdirRoot: r.root, UpdateScripts: r.start.Update,
 		})
-	}()
+	})
 	select {
 	case <-done:
 	case <-r.ctx.Done():

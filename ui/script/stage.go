@@ -262,7 +262,8 @@ func (r *run) wait(ctx context.Context, ts teller, bell <-chan struct{}, ready f
 		//nolint:errcheck // that time is up shows in done
 		r.stage.Await(ctx, func(m *ui.Model) bool {
 			r.show.frame(m, 0)
-			return rung(bell) && ask() || done || err != nil || r.stage.Quit()
+			news := bell == nil || core.IsOver(bell) // without a bell there always may be
+			return news && ask() || done || err != nil || r.stage.Quit()
 		})
 	}
 	for !done && err == nil && ctx.Err() == nil && bell != nil {
@@ -277,19 +278,6 @@ func (r *run) wait(ctx context.Context, ts teller, bell <-chan struct{}, ready f
 	}
 	ts.Check(err)
 	return done || bell == nil && ask()
-}
-
-// rung reports whether there may be news; without a bell there always may.
-func rung(bell <-chan struct{}) bool {
-	if bell == nil {
-		return true
-	}
-	select {
-	case <-bell:
-		return true
-	default:
-		return false
-	}
 }
 
 // Pauses of --show, so that a person can follow. They change nothing but the

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	"github.com/charmbracelet/x/ansi"
 
 	"swarmdeck/engine/loop"
@@ -167,10 +169,7 @@ func (r *replies) Read(p []byte) (int, error) {
 
 // question asks the terminal by p and waits for the answer.
 func (r *replies) question(ctx context.Context, p *pace) bool {
-	select { // one that is late is none
-	case <-r.came:
-	default:
-	}
+	core.IsOver(r.came) // one that is late is none
 	if _, err := p.put([]byte(ansi.DeviceStatusReport(ansi.ANSIStatusReport(5)))); err != nil {
 		return false
 	}

@@ -156,12 +156,10 @@ func passSigner(in gossh.NewChannel, open func() (io.ReadWriteCloser, error)) {
 	}
 	defer ch.Close()
 	go gossh.DiscardRequests(reqs)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	ended := core.Side(func() {
 		_, _ = io.Copy(signs, ch)
 		_ = signs.Close()
-	}()
+	})
 	_, _ = io.Copy(ch, signs)
 	_ = ch.Close()
 	<-ended

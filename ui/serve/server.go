@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"swarmdeck/engine/core"
+
 	"charm.land/ssh"
 	gossh "golang.org/x/crypto/ssh"
 
@@ -159,16 +161,7 @@ func (s *Server) Close() error {
 	for _, g := range guards { // nor does it know those that have not said who they are
 		g.end()
 	}
-	all := make(chan struct{})
-	go func() {
-		defer close(all)
-		s.wg.Wait()
-	}()
-	late := time.NewTimer(s.opt.Patience)
-	defer late.Stop()
-	select {
-	case <-all:
-	case <-late.C:
+	if !core.Within(core.Side(s.wg.Wait), s.opt.Patience) {
 		s.mu.Lock()
 		errs = append(errs, fmt.Errorf("%d sessions go on %s after they were to end", s.sessions, s.opt.Patience))
 		s.mu.Unlock()

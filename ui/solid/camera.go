@@ -1,6 +1,7 @@
 package solid
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -91,10 +92,7 @@ func (c Camera) sane() Camera {
 		return min(max(v, low), high)
 	}
 	c.Yaw, c.Pitch, c.Roll = fix(c.Yaw, -3600, 3600, 0), fix(c.Pitch, -90, 90, 0), fix(c.Roll, -3600, 3600, 0)
-	if c.Zoom == 0 {
-		c.Zoom = 1
-	}
-	c.Zoom = fix(c.Zoom, 0.05, 200, 1)
+	c.Zoom = fix(cmp.Or(c.Zoom, 1), 0.05, 200, 1)
 	c.PanX, c.PanY = fix(c.PanX, -200, 200, 0), fix(c.PanY, -200, 200, 0)
 	return c
 }

@@ -213,9 +213,4 @@ func (v *View) project(f frame, scale, midX, midY float64) {
 
 func dot(a, b [3]float32) float32 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }
 
-func abs(x float32) float32 {
-	if x < 0 {
-		return -x
-	}
-	return x
-}
+func abs(x float32) float32 { return max(x, -x) }

@@ -4,6 +4,7 @@
 package coding
 
 import (
+	"cmp"
 	_ "embed"
 	"os"
 	"path/filepath"
@@ -166,10 +167,7 @@ func (a *Agent) Way(path string) (Way, bool) {
 
 // Prints is the command that prints its version, for one that is spoken to by w.
 func (a *Agent) Prints(path string, w Way) []string {
-	program := reach.Program(a.Program, path)
-	if program == "" {
-		program = reach.Program(w.Command[0], path)
-	}
+	program := cmp.Or(reach.Program(a.Program, path), reach.Program(w.Command[0], path))
 	return append([]string{program}, a.Version...)
 }
 

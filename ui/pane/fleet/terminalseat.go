@@ -121,7 +121,9 @@ func (p *Terminal) wait() tea.Cmd {
 	return func() tea.Msg {
 		s := seen{sitting: sitting, turn: turn, moves: moves}
 		if s.err = seat.Wait(ctx, known, desk); s.err == nil {
-			pause(least-time.Since(last), hurry) // what changes on the way is a part of it
+			if rest := least - time.Since(last); rest > 0 {
+				core.Within(hurry, rest) // what changes on the way is a part of it, until somebody types
+			}
 			if s.pic, s.err = seat.Screen(0, back); s.err == nil {
 				s.desk = seat.Desk()
 				if more := s.pic.Above - above; back > 0 && more > 0 { // what is looked at stays
@@ -130,17 +132,6 @@ func (p *Terminal) wait() tea.Cmd {
 			}
 		}
 		return pane.Woke{Pane: TerminalName, Body: s}
-	}
-}
-
-// pause waits, until somebody types.
-func pause(d time.Duration, hurry <-chan struct{}) {
-	if d <= 0 {
-		return
-	}
-	select {
-	case <-time.After(d):
-	case <-hurry:
 	}
 }
 

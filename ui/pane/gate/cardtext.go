@@ -301,12 +301,7 @@ func outcome(a *judge.Approval) string {
 func joined(parts ...string) string { return pane.Joined(" ", parts...) }
 
 // short is the start of a digest.
-func short(digest string) string {
-	if len(digest) > 12 {
-		return digest[:12]
-	}
-	return digest
-}
+func short(digest string) string { return digest[:min(len(digest), 12)] }
 
 // Draw shows the card and, in its last rows, the countdown and whether an
 // answer counts now.
