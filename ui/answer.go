@@ -185,10 +185,7 @@ func (an *answers) alwaysLike(it pane.Item, a *judge.Approval, who, places []str
 	if len(places) > 0 {
 		like = "this with any " + strings.Join(places, ", ")
 	}
-	names := make([]string, len(who), len(who)+1)
-	for i := range who {
-		names[i] = like + ", by " + forWhom[who[i]]
-	}
+	names := core.Map(who, func(one string) string { return like + ", by " + forWhom[one] })
 	if a.Risk != judge.High { // the engine accepts nothing wider
 		names = append(names, "let arguments be any …")
 	}

@@ -66,7 +66,10 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if s := m.spotAt(at.X, at.Y); s != nil && !m.over.Open() {
-		return m.clickKeys(s, msg)
+		if _, is := msg.(tea.MouseClickMsg); is && at.Button == tea.MouseLeft {
+			return m.pressed(s.keys)
+		}
+		return nil
 	}
 	if m.rec != nil {
 		m.rec.mouse(msg, m.now)
@@ -142,14 +145,6 @@ func (ps *places) spotAt(x, y int) *spot {
 		}
 	}
 	return nil
-}
-
-// clickKeys presses the keys of a spot that was clicked on.
-func (m *Model) clickKeys(s *spot, msg tea.MouseMsg) tea.Cmd {
-	if _, is := msg.(tea.MouseClickMsg); !is || msg.Mouse().Button != tea.MouseLeft {
-		return nil
-	}
-	return m.pressed(s.keys)
 }
 
 // pressed presses keys that were clicked on.

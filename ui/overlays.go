@@ -193,15 +193,11 @@ func (d *dialog) keep(bad bool, line, text string) {
 
 // dismissBad takes away the error toasts and reports whether there were any.
 func (d *dialog) dismissBad() bool {
-	had := false
-	for d.badToast() && d.toasts.Dismiss() {
+	had, bad := false, func(t overlay.Toast) bool { return t.Level == overlay.Error }
+	for slices.ContainsFunc(d.toasts.Visible(), bad) && d.toasts.Dismiss() {
 		had = true
 	}
 	return had
-}
-
-func (d *dialog) badToast() bool {
-	return slices.ContainsFunc(d.toasts.Visible(), func(t overlay.Toast) bool { return t.Level == overlay.Error })
 }
 
 // editor opens a JSON document.

@@ -27,12 +27,10 @@ func LoadCoding(getenv func(string) string) ([]coding.Agent, error) {
 // foundCoding are the agents of the table of which a way is on PATH.
 func foundCoding(getenv func(string) string) (found []coding.Agent, err error) {
 	all, err := LoadCoding(getenv)
-	for _, a := range all {
-		if _, has := a.Way(getenv("PATH")); has {
-			found = append(found, a)
-		}
-	}
-	return found, err
+	return core.Where(all, func(a coding.Agent) bool {
+		_, has := a.Way(getenv("PATH"))
+		return has
+	}), err
 }
 
 // FoundCoding are the names of those that are found, for a cockpit to offer.

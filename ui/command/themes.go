@@ -170,7 +170,7 @@ func (t *tree) keys() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := keymap.Check(data, args[0], Vocabulary()); err != nil {
+				if _, err := keymap.Load(data, args[0], Vocabulary()); err != nil {
 					return inFile(core.Errorf(core.InvalidInput, "%s", err.Error()).With("field", "file").With("value", core.Clip(args[0])))
 				}
 				return c.say(map[string]any{"file": args[0], "ok": true}, "%s: ok", args[0])

@@ -86,18 +86,17 @@ func (c *call) keep(all views) error {
 	return nil
 }
 
-// view is one of the caller's.
-func (c *call) view(name string) (View, error) {
-	by, all, err := c.mine()
-	if err != nil {
-		return View{}, err
+// view is one of the caller's, and all there are.
+func (c *call) view(name string) (v View, by string, all views, err error) {
+	if by, all, err = c.mine(); err != nil {
+		return v, by, all, err
 	}
 	v, ok := all[by][name]
 	if !ok {
 		there := strings.Join(slices.Sorted(maps.Keys(all[by])), ", ")
-		return v, core.Errorf(core.NotFound, "view %q: not found; there are: %s", core.Clip(name), cmp.Or(there, "none")).With("field", "view")
+		return v, by, all, core.Errorf(core.NotFound, "view %q: not found; there are: %s", core.Clip(name), cmp.Or(there, "none")).With("field", "view")
 	}
-	return v, nil
+	return v, by, all, nil
 }
 
 // listed are the views of the caller's, by name.
@@ -151,7 +150,7 @@ func (t *tree) views() *cobra.Command {
 		t.command(spec{
 			use: "use NAME", short: "Show a list as a view of yours has it; outside of the cockpit, print the view", effect: Reads, ownScope: true, args: []string{"view"},
 			run: func(c *call, args []string) error {
-				v, err := c.view(args[0])
+				v, _, _, err := c.view(args[0])
 				if err != nil {
 					return err
 				}
@@ -161,16 +160,12 @@ func (t *tree) views() *cobra.Command {
 		t.command(spec{
 			use: "delete NAME", short: "Delete a view of yours", effect: Writes, ownScope: true, args: []string{"view"},
 			run: func(c *call, args []string) error {
-				v, err := c.view(args[0])
+				v, by, all, err := c.view(args[0])
 				if err != nil {
 					return err
 				}
-				by, all, err := c.mine()
 				delete(all[by], v.Name)
-				if err == nil {
-					err = c.keep(all)
-				}
-				if err != nil {
+				if err := c.keep(all); err != nil {
 					return err
 				}
 				return c.say(v, "deleted view %s", v.Name)

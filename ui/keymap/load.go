@@ -52,12 +52,6 @@ func Load(user []byte, name string, v Vocabulary) (*Keymap, error) {
 	return m, nil
 }
 
-// Check reads a user's file for its mistakes only.
-func Check(user []byte, name string, v Vocabulary) error {
-	_, err := Load(user, name, v)
-	return err
-}
-
 // file is a parsed keymap file.
 type file struct {
 	binds   []*Binding

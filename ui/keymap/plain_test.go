@@ -19,7 +19,7 @@ func TestWrongTypesAreNamedInPlainWords(t *testing.T) {
 		{"bind = [3]\n", "k.toml:1: bind: want [[bind]]"},
 		{"unbind = \"x\"\n", "k.toml:1: unbind: want [[unbind]]"},
 	} {
-		err := Check([]byte(c.text), "k.toml", Vocabulary{})
+		_, err := Load([]byte(c.text), "k.toml", Vocabulary{})
 		expect.True(t, err != nil && strings.HasPrefix(err.Error(), c.want) && !strings.Contains(err.Error(), "struct") && !strings.Contains(err.Error(), "Go"),
 			"%q:\n got %v\nwant %s", c.text, err, c.want)
 	}

@@ -51,10 +51,7 @@ type reply struct {
 func Ask(conn io.ReadWriteCloser, statement string, keys []operator.Key) (armored []byte, err error) {
 	defer conn.Close()
 	defer time.AfterFunc(Confirming+touch, func() { _ = conn.Close() }).Stop()
-	asked := request{Statement: statement, Keys: make([]string, len(keys))}
-	for i, k := range keys {
-		asked.Keys[i] = k.Fingerprint
-	}
+	asked := request{Statement: statement, Keys: core.Map(keys, func(k operator.Key) string { return k.Fingerprint })}
 	var got reply
 	_, err = conn.Write(append(core.MustEncode(asked), '\n'))
 	if err == nil {
@@ -102,10 +99,7 @@ func answer(ctx context.Context, gone func(), conn net.Conn, open func() (*Ring,
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]operator.Key, len(asked.Keys))
-	for i, print := range asked.Keys {
-		keys[i].Fingerprint = print
-	}
+	keys := core.Map(asked.Keys, func(print string) operator.Key { return operator.Key{Fingerprint: print} })
 	ring, err := open()
 	if err != nil {
 		return nil, err

@@ -99,14 +99,11 @@ func read(file string) (ssh.Signer, error) {
 }
 
 // Have are the signers of those of an operator's keys that are in the ring.
-func (r *Ring) have(keys []operator.Key) (all []ssh.Signer) {
-	for _, s := range r.signers {
+func (r *Ring) have(keys []operator.Key) []ssh.Signer {
+	return core.Where(r.signers, func(s ssh.Signer) bool {
 		print := ssh.FingerprintSHA256(s.PublicKey())
-		if slices.ContainsFunc(keys, func(k operator.Key) bool { return k.Fingerprint == print }) {
-			all = append(all, s)
-		}
-	}
-	return all
+		return slices.ContainsFunc(keys, func(k operator.Key) bool { return k.Fingerprint == print })
+	})
 }
 
 // Prove shows that one of an operator's keys is at hand, and tells its

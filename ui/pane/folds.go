@@ -102,9 +102,7 @@ func (v *fold) shut() bool {
 	return was
 }
 
-// lines are the lines in sight.
-func (f *folds) lines() []foldLine { return f.root.lines(nil) }
-
+// lines are the lines in sight, after those there are.
 func (v *fold) lines(out []foldLine) []foldLine {
 	out = append(out, foldLine{v, foldHead})
 	if !v.open || !v.nested() {

@@ -148,7 +148,7 @@ func FuzzFolds(f *testing.F) {
 		}
 		doc.unfold(foldMost)
 		var b strings.Builder
-		for _, l := range doc.lines() {
+		for _, l := range doc.root.lines(nil) {
 			if l.part == foldHead && l.of.key != "" {
 				b.WriteString(l.of.key + ":")
 			}

@@ -112,7 +112,7 @@ func (p *Page) wrapped(para *Para, was map[laidKey][]string, room int) []string 
 // lay lays out the lines of a document that are in sight; what is folded takes one line,
 // the rest is wrapped and nothing in it is hidden.
 func (f *folds) lay(para *Para, room int) (out []pageLine) {
-	for _, l := range f.lines() {
+	for _, l := range f.root.lines(nil) {
 		indent := min(2*l.of.depth, max(room/2, 0)/2*2)
 		line := pageLine{lead: strings.Repeat(" ", indent), role: screen.Text, exact: true, wide: para.Wide, doc: f, fold: l}
 		text, note := l.text()

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/face"
 	"swarmdeck/ui/filter"
 	"swarmdeck/ui/grid"
 	"swarmdeck/ui/screen"
@@ -45,15 +46,10 @@ type Table[T any] struct {
 
 // NewTable makes the list of a spec.
 func NewTable[T any](spec Spec[T]) *Table[T] {
-	ranks := make([]func(any) float64, len(spec.Cols))
-	for i := range spec.Cols {
-		ranks[i] = spec.Ranks[spec.Cols[i].Title]
-	}
+	ranks := core.Map(spec.Cols, func(c grid.Column) func(any) float64 { return spec.Ranks[c.Title] })
 	if spec.Face != nil {
 		laid := spec.Face.List()
-		for i := range laid {
-			ranks = append(ranks, laid[i].Rank)
-		}
+		ranks = core.Map(laid, func(l face.Listed) func(any) float64 { return l.Rank })
 		spec.Cols, spec.Row = faced(laid, spec.Face, spec.Cells)
 	}
 	if spec.ID == nil {

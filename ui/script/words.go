@@ -78,14 +78,13 @@ func (r *run) words() map[string]word {
 		"exit":    positive("exit", r.exit),
 		"restart": positive("restart", r.restart),
 	}
-	for _, name := range []string{"cockpit", "await"} {
+	for _, name := range []string{"cockpit", "await", "key", "type", "paste", "resize", "click", "drag", "wheel"} {
 		all[name] = positive(name, func(ts *testscript.TestScript, args []string) {
-			r.reach(ts)
+			if name == "cockpit" || name == "await" {
+				r.reach(ts)
+			}
 			r.act(ts, name, false, args)
 		})
-	}
-	for _, name := range []string{"key", "type", "paste", "resize", "click", "drag", "wheel"} {
-		all[name] = positive(name, func(ts *testscript.TestScript, args []string) { r.act(ts, name, false, args) })
 	}
 	for _, name := range []string{"screen", "cell"} {
 		all[name] = func(ts *testscript.TestScript, neg bool, args []string) { r.act(ts, name, neg, args) }

@@ -186,14 +186,6 @@ func brief(text string) string {
 	return first
 }
 
-// waiting is the message that the cursor is on, "" for none.
-func (p *Agent) waiting() string {
-	if it := p.Page.Item(); it.Kind == queueItem {
-		return it.ID
-	}
-	return ""
-}
-
 // Open implements pane.Opener: a message that was told opens the task that it was told in.
 func (p *Agent) Open(env pane.Env) pane.Item {
 	it := p.Detail.Open(env)

@@ -64,7 +64,9 @@ func NewAgent(of Agents, rules Files, logs pane.Logs) *Agent {
 		Title: func(a *fleet.Agent) string { return a.Name },
 		Item: func(a *fleet.Agent) pane.Item {
 			it := agentItem(a)
-			it.Part = p.waiting()
+			if line := p.Page.Item(); line.Kind == queueItem { // the message that the cursor is on
+				it.Part = line.ID
+			}
 			return it
 		},
 		Log: func(it pane.Item) string { return "agent:" + it.ID }, Logs: logs,

@@ -41,14 +41,6 @@ type choices struct {
 	Roles    []fleet.Role
 }
 
-// tookChoices opens the form, or says why it can't.
-func tookChoices(a *pane.Answer[choices]) tea.Cmd {
-	if a.Err != nil {
-		return pane.Say("what an agent can be made of is not known: "+a.Err.Error(), true)
-	}
-	return createForm(&a.Got).Ask()
-}
-
 // created is the object of the form.
 type created struct {
 	Name    string   `json:"name"`
@@ -67,21 +59,15 @@ type created struct {
 
 // createForm asks for what `agent create` takes.
 func createForm(c *choices) pane.Fill {
-	var projects, roles, runtimes []string
-	for _, p := range c.Projects {
-		projects = append(projects, p.Name)
-	}
+	projects, roles := core.Map(c.Projects, func(p fleet.Project) string { return p.Name }), []string(nil)
 	for _, r := range c.Roles {
 		if !slices.Contains(roles, r.Name) {
 			roles = append(roles, r.Name)
 		}
 	}
-	var kinds []core.Raw
-	for _, r := range c.Runtimes {
-		runtimes, kinds = append(runtimes, r), append(kinds, core.MustEncode(r))
-	}
+	kinds := core.Map(c.Runtimes, func(name string) core.Raw { return core.MustEncode(name) })
 	runtime := overlay.Field{Name: "runtime", Type: overlay.EnumField, Enum: kinds, Required: true, Description: "what keeps it: exec a local command, acp an agent of the Agent Client Protocol, others a server"}
-	if i := slices.Index(runtimes, "exec"); i >= 0 {
+	if i := slices.Index(c.Runtimes, "exec"); i >= 0 {
 		runtime.Default = kinds[i]
 	}
 	no := core.Raw("false")

@@ -164,7 +164,10 @@ func liveIDs(live []*skill.Subagent) string {
 // Update takes the running tasks, or the subagents that failed.
 func (p *List) Update(env pane.Env, body any) tea.Cmd {
 	if a, ok := p.choices.Take(env.Tenant, body); ok {
-		return tookChoices(&a)
+		if a.Err != nil {
+			return pane.Say("what an agent can be made of is not known: "+a.Err.Error(), true)
+		}
+		return createForm(&a.Got).Ask()
 	}
 	if r, ok := p.ends.Take(env.Tenant, body); ok {
 		if r.Err == nil {

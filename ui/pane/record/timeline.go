@@ -67,13 +67,9 @@ func NewTimeline(of DAG, past Forks) *Timeline {
 		},
 		Item:  func(m *dag.Moment) pane.Item { return eventItem(&m.Recorded) },
 		Row:   p.row,
-		Fetch: none,
+		Fetch: func(context.Context, string, core.Filter) (none core.Page[dag.Moment], err error) { return none, nil },
 	})
 	return p
-}
-
-func none(context.Context, string, core.Filter) (core.Page[dag.Moment], error) {
-	return core.Page[dag.Moment]{}, nil
 }
 
 func (p *Timeline) Kind() pane.Kind { return pane.Sheet }

@@ -56,11 +56,8 @@ func fetchSheet(ctx context.Context, of Skills, tenant, ref string) (g whole, er
 	if err != nil {
 		return g, err
 	}
-	for _, s := range same.Items {
-		if s.Name == g.Name && len(g.versions) < versionsShown {
-			g.versions = append(g.versions, s)
-		}
-	}
+	g.versions = core.Where(same.Items, func(s *skill.Skill) bool { return s.Name == g.Name })
+	g.versions = g.versions[:min(len(g.versions), versionsShown)]
 	g.needs = map[string]*skill.Skill{ref: g.Skill}
 	for queue := []*skill.Skill{g.Skill}; len(queue) > 0; queue = queue[1:] {
 		for _, n := range needs(queue[0]) {
