@@ -4,14 +4,18 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"swarmdeck/engine"
 	"swarmdeck/engine/cluster"
 	"swarmdeck/engine/core"
+	"swarmdeck/engine/place"
 	"swarmdeck/store/postgres"
 	"swarmdeck/ui/command"
 	"swarmdeck/ui/door/socket"
@@ -137,4 +141,52 @@ func (d *engines) Here(tenant string) (*engine.Engine, bool) {
 	}
 	eng, err := h.working()
 	return eng, err == nil
+}
+
+// follow has the engines of this process, which only read, ring when another process
+// commits, until the returned function ends it.
+func (d *engines) follow(ctx context.Context) (end func() error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	base := d.base
+	go func() {
+		defer close(done)
+		base.Follow(ctx, func(tenants []string) {
+			for _, eng := range d.All() {
+				for _, tenant := range tenants {
+					eng.Stirred(tenant)
+				}
+			}
+		})
+	}()
+	return func() error {
+		cancel()
+		<-done
+		return nil
+	}
+}
+
+// placeOf names the files that this machine has beside the store of a database, by a file
+// among them: they keep the name where they are moved to another machine. Who only reads,
+// where nobody has worked yet, has none.
+func placeOf(need command.Need) (place.Place, error) {
+	path := need.Data + ".run/place"
+	name, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && need.ReadOnly {
+		return "", nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		name = []byte(command.Machine() + "/" + rand.Text()[:8] + "\n")
+		if err = os.WriteFile(path+".new", name, 0o600); err == nil {
+			err = os.Rename(path+".new", path)
+		}
+	}
+	p := place.Place(strings.TrimSpace(string(name)))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("name this machine's files of the database: %w", err)
+	case !core.Printable(string(p)) || !strings.Contains(string(p), "/") || len(p) > 200:
+		return "", core.Invalid(path, core.Clip(string(p)), "HOST/WORD, as it was written; remove the file, and what lies beside it counts as another machine's")
+	}
+	return p, nil
 }
