@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -43,9 +44,8 @@ type signing struct {
 	mu    sync.Mutex
 	known map[string]signersOf // by tenant
 	free  map[string]time.Time // since when a tenant was seen to be nobody's
-	// endorsed are the words that were read in the logs, by the public key that signed one
-	// and its request. It is for one goroutine.
-	endorsed map[[2]string]audit.Endorsement
+	// endorsed are the words that were read in the logs. It is for one goroutine.
+	endorsed map[audit.Endorsement]bool
 }
 
 // maxEndorsed bounds them; one that finds no room is followed at the next start.
@@ -111,17 +111,15 @@ func (d *engines) lookAtKeys(ctx context.Context, engines []postgres.Engine, own
 func (d *engines) endorse(ctx context.Context, tenant string, found []audit.Endorsement) {
 	s := &d.signing
 	if s.endorsed == nil {
-		s.endorsed = map[[2]string]audit.Endorsement{}
+		s.endorsed = map[audit.Endorsement]bool{}
 	}
 	for _, e := range found {
 		if len(s.endorsed) < maxEndorsed {
-			s.endorsed[[2]string{e.By, e.Request}] = e
+			s.endorsed[e] = true
 		}
 	}
 	if eng, here := d.Here(tenant); here {
-		for _, e := range s.endorsed {
-			_, _ = d.sealer.Follow(ctx, eng.Audit, tenant, e) // it is looked at again
-		}
+		_, _ = d.sealer.Follow(ctx, eng.Audit, tenant, slices.Collect(maps.Keys(s.endorsed))...) // it is looked at again
 	}
 }
 

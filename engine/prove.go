@@ -122,9 +122,13 @@ func (e *Engine) TrustKey(ctx context.Context, by core.Caller, request string) (
 }
 
 // EndorseKey has each engine of the database trust the key of another machine, at its
-// request, for the logs that trust the key here.
+// request, for the logs that trust the key here; the caller's follows at once.
 func (e *Engine) EndorseKey(ctx context.Context, by core.Caller, request string) (audit.Endorsement, error) {
-	return e.sealer.Endorse(ctx, e.Audit, by, request)
+	word, err := e.sealer.Endorse(ctx, e.Audit, by, request)
+	if err == nil {
+		_, err = e.sealer.Follow(ctx, e.Audit, by.Tenant, word)
+	}
+	return word, err
 }
 
 // RetireKey ends what the key of another machine may sign in the caller's log.

@@ -236,9 +236,8 @@ func uses(file *ast.File, banned ...string) (all []string) {
 // launchers are the files that may start processes by themselves: those of cells,
 // and those that a person's own terminal needs.
 var launchers = []string{
-	"drivers/cell/",                               // all that the engine starts
-	"ui/door/cockpit/cockpit.go", "ui/options.go", // the pager of a person's own terminal
-	"ui/door/attach/", "app/login.go", // and their ssh, and logins of their agents
+	"drivers/cell/",                   // all that the engine starts
+	"ui/door/attach/", "app/login.go", // a person's ssh; what runs on their terminal
 }
 
 func TestOnlyCellsStartProcesses(t *testing.T) {

@@ -22,7 +22,7 @@ func (h *house) endorse(machine string) audit.Endorsement {
 
 func (h *house) follows(tenant string, e audit.Endorsement) bool {
 	h.t.Helper()
-	return expect.Of(h.sealer.Follow(h.t.Context(), h.Ledger, tenant, e))(h.t)
+	return expect.Of(h.sealer.Follow(h.t.Context(), h.Ledger, tenant, e, e))(h.t) == 1
 }
 
 func TestEachLogThatTrustsAKeyTakesItsWordForAnother(t *testing.T) {

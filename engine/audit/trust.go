@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"swarmdeck/engine/core"
@@ -203,7 +202,7 @@ type Endorsement struct {
 func (e Endorsement) statement() []byte { return []byte("swarmdeck/key-endorsed\n" + e.Request + "\n") }
 
 // Endorse records in the caller's log that this key speaks for another, at its request, as
-// an UntrustedError has it. In this log too that has no effect before Follow.
+// an UntrustedError has it. In this log too that has an effect by Follow alone.
 func (s *Sealer) Endorse(ctx context.Context, l *Ledger, by core.Caller, text string) (e Endorsement, err error) {
 	public, _, err := readRequest(text)
 	if err != nil {
@@ -255,23 +254,33 @@ func Endorsed(tx store.Tx) (all []Endorsement, err error) {
 	return all, nil
 }
 
-// Follow is TrustKey for a tenant's log, if the endorsement is by a key that may
-// sign that log and asks for it. A key that the log named before is left as it is: an old
-// word does not undo that it was retired.
-func (s *Sealer) Follow(ctx context.Context, l *Ledger, tenant string, e Endorsement) (trusted bool, err error) {
-	public, accepted, err := readRequest(e.Request)
-	if err != nil {
-		return false, nil // somebody else wrote it
+// Follow is TrustKey for a tenant's log by each endorsement of a key that may sign that log
+// and asks for it, and returns how many there were. A key that the log named before is left
+// as it is: an old word does not undo that it was retired.
+func (s *Sealer) Follow(ctx context.Context, l *Ledger, tenant string, all ...Endorsement) (trusted int, err error) {
+	if len(all) == 0 {
+		return 0, nil
 	}
 	named, err := l.named(ctx, tenant, nil)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	may, by, other := signersOf(tenant, named), verifierOf(e.By, tenant), verifierOf(public, tenant)
-	if !may.may(by) || !signedBy(by, e.Signature, e.statement()) || !signedBy(other, accepted, request(publicIn(may.founder), public)) ||
-		slices.ContainsFunc(named, func(k namedKey) bool { return k.verifier == other }) {
-		return false, nil
+	may, known := signersOf(tenant, named), map[string]bool{}
+	for _, k := range named {
+		known[k.verifier] = true
 	}
-	_, err = l.trust(ctx, core.Self(tenant, "audit"), s, e.Request, e.Event)
-	return err == nil, err
+	for _, e := range all {
+		public, accepted, bad := readRequest(e.Request)
+		by, other := verifierOf(e.By, tenant), verifierOf(public, tenant)
+		if bad != nil || known[other] || !may.may(by) ||
+			!signedBy(by, e.Signature, e.statement()) || !signedBy(other, accepted, request(publicIn(may.founder), public)) {
+			continue
+		}
+		if _, err := l.trust(ctx, core.Self(tenant, "audit"), s, e.Request, e.Event); err != nil {
+			return trusted, err
+		}
+		known[other] = true
+		trusted++
+	}
+	return trusted, nil
 }

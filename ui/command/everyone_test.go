@@ -117,11 +117,11 @@ func (w *walk) signing() {
 	untrusted := new(audit.UntrustedError)
 	err = w.eng.Store().View(t.Context(), "t_test", other.MaySign)
 	expect.Must(t, errors.As(err, &untrusted), "another key: %v", err)
-	w.do("audit key endorse -- " + untrusted.Request)
 	key := w.do("audit key trust -- " + untrusted.Request)
 	expect.Row(t, key, "trusted", true, "key_id", untrusted.KeyID)
 	key = w.do("audit key retire " + untrusted.KeyID)
 	expect.True(t, key["retired"] != nil, "retire: %v", key)
+	w.do("audit key endorse -- " + untrusted.Request) // which undoes no retirement
 	got = w.do("audit verify")
 	expect.True(t, got["ok"] == true && len(got["keys"].([]any)) == 3, "verify with a key that was trusted and retired: %v", got)
 }
